@@ -10,7 +10,6 @@ import { type Proxy, startProxy } from '../harness/proxy.ts'
 import { type Site, startSite, streamRequests } from '../harness/site.ts'
 
 const WAIT = { timeout: 40_000, interval: 50 }
-const LONG = 90_000
 const DEFAULTS = {
   stream: { replayEvents: 10_000, maxDurationSeconds: 900, maxStreams: 5000 },
   ticket: { connectSeconds: 60, reconnectSeconds: 3600 },
@@ -101,69 +100,56 @@ describeInBrowser('the client in a browser', () => {
       await expectUpToDate()
       expect(new Set(requests).size).toBeGreaterThan(1)
     },
-    LONG,
   )
 
-  test(
-    'continues with new tickets whenever the old one has expired',
-    async () => {
-      await set({ stream: { maxDurationSeconds: 1 }, ticket: { connectSeconds: 1, reconnectSeconds: 1 } })
-      const before = site.asked.ticket
-      await follow()
-      let isOver = false
-      const writing = (async () => {
-        while (!isOver) {
-          await comment()
-          await setTimeout(100)
-        }
-      })()
-      await vi.waitFor(() => expect(site.asked.ticket - before).toBeGreaterThan(3), WAIT)
-      isOver = true
-      await writing
-      await expectUpToDate()
-      expect(await page.evaluate('reloads')).toEqual([])
-    },
-    LONG,
-  )
-
-  test(
-    'continues when the network is back, although nothing has reported that the old connection is dead',
-    async () => {
-      await follow()
-      await comment()
-      await expectUpToDate()
-      let isAlive = false
-      network.swallow((chunk) => {
-        isAlive ||= chunk.includes('HTTP/1.1 200')
-        return !isAlive
-      })
-      await page.context().setOffline(true)
-      await comment(3)
-      await vi.waitFor(() => expect(network.swallowed).toBeGreaterThan(0), WAIT)
-      expect(await page.evaluate('stream.state')).toBe('open')
-      await page.context().setOffline(false)
-      await expectUpToDate()
-      await comment()
-      await expectUpToDate()
-      network.swallow(null)
-    },
-    LONG,
-  )
-
-  test(
-    'reopened repeatedly while others write, delivers each event once',
-    async () => {
-      await follow()
-      const writing = comment(100)
-      for (let n = 0; n < 30; n++) {
-        await page.evaluate(`dispatchEvent(new Event('online'))`)
-        await setTimeout(20)
+  test('continues with new tickets whenever the old one has expired', async () => {
+    await set({ stream: { maxDurationSeconds: 1 }, ticket: { connectSeconds: 1, reconnectSeconds: 1 } })
+    const before = site.asked.ticket
+    await follow()
+    let isOver = false
+    const writing = (async () => {
+      while (!isOver) {
+        await comment()
+        await setTimeout(100)
       }
-      await writing
-      await expectUpToDate()
-    },
-    LONG,
-  )
+    })()
+    await vi.waitFor(() => expect(site.asked.ticket - before).toBeGreaterThan(3), WAIT)
+    isOver = true
+    await writing
+    await expectUpToDate()
+    expect(await page.evaluate('reloads')).toEqual([])
+  })
+
+  test('continues when the network is back, although nothing has reported that the old connection is dead', async () => {
+    await follow()
+    await comment()
+    await expectUpToDate()
+    let isAlive = false
+    network.swallow((chunk) => {
+      isAlive ||= chunk.includes('HTTP/1.1 200')
+      return !isAlive
+    })
+    await page.context().setOffline(true)
+    await comment(3)
+    await vi.waitFor(() => expect(network.swallowed).toBeGreaterThan(0), WAIT)
+    expect(await page.evaluate('stream.state')).toBe('open')
+    await page.context().setOffline(false)
+    await expectUpToDate()
+    await comment()
+    await expectUpToDate()
+    network.swallow(null)
+  })
+
+  test('reopened repeatedly while others write, delivers each event once', async () => {
+    await follow()
+    const writing = comment(100)
+    for (let n = 0; n < 30; n++) {
+      await page.evaluate(`dispatchEvent(new Event('online'))`)
+      await setTimeout(20)
+    }
+    await writing
+    await expectUpToDate()
+  })
 
   /** How many streams the service has open for the page. */
   const streams = async (): Promise<number> => {
@@ -171,29 +157,25 @@ describeInBrowser('the client in a browser', () => {
     return (await service.call('GET', `/discussions/${json.id}/presence`)).json.streams
   }
 
-  test(
-    'disconnects while its page is frozen, and catches up afterwards',
-    async () => {
-      const sleeper = await openSleeper(browser, site.url)
-      const seen = () => sleeper.evaluate<number[]>('events.map(({ seq }) => seq)')
-      try {
-        await vi.waitFor(async () => expect(await sleeper.evaluate('typeof follow')).toBe('function'), WAIT)
-        await sleeper.evaluate(`follow({ lastEventId: '0' })`)
-        await comment()
-        await vi.waitFor(async () => expect(await seen()).toEqual(upTo(1)), WAIT)
-        await sleeper.freeze()
-        await vi.waitFor(async () => expect(await streams()).toBe(0), WAIT)
-        await comment(3)
-        await sleeper.unfreeze()
-        await vi.waitFor(async () => expect(await seen()).toEqual(upTo(4)), WAIT)
-        await comment()
-        await vi.waitFor(async () => expect(await seen()).toEqual(upTo(5)), WAIT)
-      } finally {
-        await sleeper.close()
-      }
-    },
-    LONG,
-  )
+  test('disconnects while its page is frozen, and catches up afterwards', async () => {
+    const sleeper = await openSleeper(browser, site.url)
+    const seen = () => sleeper.evaluate<number[]>('events.map(({ seq }) => seq)')
+    try {
+      await vi.waitFor(async () => expect(await sleeper.evaluate('typeof follow')).toBe('function'), WAIT)
+      await sleeper.evaluate(`follow({ lastEventId: '0' })`)
+      await comment()
+      await vi.waitFor(async () => expect(await seen()).toEqual(upTo(1)), WAIT)
+      await sleeper.freeze()
+      await vi.waitFor(async () => expect(await streams()).toBe(0), WAIT)
+      await comment(3)
+      await sleeper.unfreeze()
+      await vi.waitFor(async () => expect(await seen()).toEqual(upTo(4)), WAIT)
+      await comment()
+      await vi.waitFor(async () => expect(await seen()).toEqual(upTo(5)), WAIT)
+    } finally {
+      await sleeper.close()
+    }
+  })
 
   test.skipIf(!hasWholeBrowser)(
     `disconnects while its page is in the back/forward cache, and catches up afterwards${hasWholeBrowser ? '' : ' (skipped: needs a whole Chromium)'}`,
@@ -211,84 +193,71 @@ describeInBrowser('the client in a browser', () => {
       await comment()
       await expectUpToDate()
     },
-    LONG,
   )
 
-  test(
-    'beyond the replay window, makes the page load its data again, and continues after them',
-    async () => {
-      await set({ stream: { replayEvents: 100 } })
-      await follow()
-      await comment()
-      await expectUpToDate()
-      await page.evaluate(`dispatchEvent(new Event('pagehide'))`)
-      await comment(150)
-      await page.evaluate(`dispatchEvent(new Event('pageshow'))`)
-      await vi.waitFor(async () => expect(await page.evaluate('reloads')).toEqual(['151']), WAIT)
-      await expectOpen()
-      await comment(2)
-      await vi.waitFor(async () => expect(await seqs()).toEqual([1, 152, 153]), WAIT)
-    },
-    LONG,
-  )
+  test('beyond the replay window, makes the page load its data again, and continues after them', async () => {
+    await set({ stream: { replayEvents: 100 } })
+    await follow()
+    await comment()
+    await expectUpToDate()
+    await page.evaluate(`dispatchEvent(new Event('pagehide'))`)
+    await comment(150)
+    await page.evaluate(`dispatchEvent(new Event('pageshow'))`)
+    await vi.waitFor(async () => expect(await page.evaluate('reloads')).toEqual(['151']), WAIT)
+    await expectOpen()
+    await comment(2)
+    await vi.waitFor(async () => expect(await seqs()).toEqual([1, 152, 153]), WAIT)
+  })
 
-  test(
-    'over a cap, waits as told, beside a bare EventSource, and both get their streams when places are free',
-    async () => {
-      await follow()
-      // Not before: the stream of the test before may still count for a moment, and this one would
-      // wait, too.
-      await set({ stream: { maxStreams: 1 } })
-      const other = await browser.newPage()
-      try {
-        const made = streamRequests(other)
-        const asked = site.asked.ticket
-        await other.goto(site.url)
-        await other.evaluate(`follow()`)
-        await other.evaluate(`fetch('/ticket', { method: 'POST' }).then((response) => response.json()).then(({ streamUrl }) => {
+  test('over a cap, waits as told, beside a bare EventSource, and both get their streams when places are free', async () => {
+    await follow()
+    // Not before: the stream of the test before may still count for a moment, and this one would
+    // wait, too.
+    await set({ stream: { maxStreams: 1 } })
+    const other = await browser.newPage()
+    try {
+      const made = streamRequests(other)
+      const asked = site.asked.ticket
+      await other.goto(site.url)
+      await other.evaluate(`follow()`)
+      await other.evaluate(`fetch('/ticket', { method: 'POST' }).then((response) => response.json()).then(({ streamUrl }) => {
           window.bare = new EventSource(streamUrl)
           window.framing = []
           for (const type of ['connected', 'connection-timeout']) bare.addEventListener(type, () => framing.push(type))
         })`)
-        await vi.waitFor(() => expect(made).toHaveLength(2), WAIT)
-        await vi.waitFor(async () => expect(await other.evaluate('framing')).toEqual(['connection-timeout']), WAIT)
-        // One of four is kept for the tenant's keys.
-        await set({ stream: { maxStreams: 4 } })
-        // `retry: 30000`, and no sooner.
-        await vi.waitFor(async () => expect(await other.evaluate('framing')).toContain('connected'), WAIT)
-        await vi.waitFor(async () => expect(await other.evaluate('stream.state')).toBe('open'), WAIT)
-        expect(await other.evaluate('framing')).toEqual(['connection-timeout', 'connected'])
-        expect(made).toHaveLength(4)
-        expect(site.asked.ticket - asked).toBe(2)
-        await comment()
-        await vi.waitFor(async () => expect(await other.evaluate('events.map(({ seq }) => seq)')).toEqual([1]), WAIT)
-      } finally {
-        await other.close()
-      }
-    },
-    LONG,
-  )
+      await vi.waitFor(() => expect(made).toHaveLength(2), WAIT)
+      await vi.waitFor(async () => expect(await other.evaluate('framing')).toEqual(['connection-timeout']), WAIT)
+      // One of four is kept for the tenant's keys.
+      await set({ stream: { maxStreams: 4 } })
+      // `retry: 30000`, and no sooner.
+      await vi.waitFor(async () => expect(await other.evaluate('framing')).toContain('connected'), WAIT)
+      await vi.waitFor(async () => expect(await other.evaluate('stream.state')).toBe('open'), WAIT)
+      expect(await other.evaluate('framing')).toEqual(['connection-timeout', 'connected'])
+      expect(made).toHaveLength(4)
+      expect(site.asked.ticket - asked).toBe(2)
+      await comment()
+      await vi.waitFor(async () => expect(await other.evaluate('events.map(({ seq }) => seq)')).toEqual([1]), WAIT)
+    } finally {
+      await other.close()
+    }
+  })
 
-  test(
-    'closed, makes no further request, and leaves no stream',
-    async () => {
-      await follow()
-      await comment()
-      await expectUpToDate()
-      await page.evaluate('stream.close()')
-      await vi.waitFor(async () => expect(await streams()).toBe(0), WAIT)
-      const [made, asked] = [requests.length, site.asked.ticket]
-      await page.evaluate(`for (const name of ['online', 'pagehide', 'pageshow']) dispatchEvent(new Event(name))`)
-      await page.evaluate(
-        `for (const name of ['freeze', 'resume', 'visibilitychange']) document.dispatchEvent(new Event(name))`,
-      )
-      await comment()
-      // Longer than a first pause.
-      await setTimeout(1500)
-      expect([requests.length, site.asked.ticket]).toEqual([made, asked])
-      expect(await seqs()).toEqual([1])
-      expect(await page.evaluate('states')).toEqual(['connecting', 'open', 'closed'])
-    },
-    LONG,
-  )
+  test('closed, makes no further request, and leaves no stream', async () => {
+    await follow()
+    await comment()
+    await expectUpToDate()
+    await page.evaluate('stream.close()')
+    await vi.waitFor(async () => expect(await streams()).toBe(0), WAIT)
+    const [made, asked] = [requests.length, site.asked.ticket]
+    await page.evaluate(`for (const name of ['online', 'pagehide', 'pageshow']) dispatchEvent(new Event(name))`)
+    await page.evaluate(
+      `for (const name of ['freeze', 'resume', 'visibilitychange']) document.dispatchEvent(new Event(name))`,
+    )
+    await comment()
+    // Longer than a first pause.
+    await setTimeout(1500)
+    expect([requests.length, site.asked.ticket]).toEqual([made, asked])
+    expect(await seqs()).toEqual([1])
+    expect(await page.evaluate('states')).toEqual(['connecting', 'open', 'closed'])
+  })
 })

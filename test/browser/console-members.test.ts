@@ -140,7 +140,7 @@ describeInBrowser('the members of the console', () => {
     await page.getByText('Your password is changed.').waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'Your account' }).waitFor()
-    await tokenFor(desk.service, { email: member.email, password: 'the next password' })
+    expect(await tokenFor(desk.service, { email: member.email, password: 'the next password' })).toMatch(/\w/)
   })
 
   test('a member of two tenants chooses one, and switches in the menu', async () => {

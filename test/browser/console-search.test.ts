@@ -123,6 +123,7 @@ describeInBrowser('The search in the console', () => {
     await page.getByText('There are no comments yet').waitFor()
     await page.goto(`${page.url()}?status=pending`)
     await page.getByText('Try fewer words, or fewer filters.').waitFor()
+    expect(await page.getByText('There are no comments yet').count()).toBe(0)
   })
 
   test('filters by state, reader, page and day, in both orders; the address has it all', async () => {

@@ -96,75 +96,71 @@ describeInBrowser('webhooks in the console', () => {
     }
   }
 
-  test(
-    'by keyboard alone: register, verify, break until disabled, enable again, and the held deliveries arrive',
-    { timeout: 120_000 },
-    async () => {
-      const page = await desk.visit('/webhooks')
-      const path = '/newsroom'
-      receiver.on(path, (_request, response) => reply(response, 404))
+  test('by keyboard alone: register, verify, break until disabled, enable again, and the held deliveries arrive', async () => {
+    const page = await desk.visit('/webhooks')
+    const path = '/newsroom'
+    receiver.on(path, (_request, response) => reply(response, 404))
 
-      await enter(button(page, 'Register an endpoint'))
-      await type(page, 'URL', receiver.url.replace('https', 'http') + path)
-      await enter(button(page, 'Delivery policy'))
-      await type(page, 'First wait', '0.01')
-      await type(page, 'Failures to an open circuit', '2')
-      // The tenant's is 1 minute.
-      await page.getByRole('combobox', { name: 'Unit of Circuit open' }).selectOption('milliseconds')
-      await type(page, 'Circuit open', '100')
-      await type(page, 'Failures to disabling', '4')
-      await page.keyboard.press('Enter')
-      const refusal = page.getByText(/^URL must be an https URL\b/)
-      await refusal.waitFor()
-      // The focus is on the wrong field, with its message in view.
-      const hasFocus = () =>
-        page.getByRole('textbox', { name: 'URL' }).evaluate((field) => field === document.activeElement)
-      await expect.poll(hasFocus, WAIT).toBe(true)
-      expect(await refusal.evaluate((words) => words.getBoundingClientRect().top)).toBeGreaterThan(0)
-      expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(0)
-      await type(page, 'URL', receiver.url + path)
-      await page.keyboard.press('Enter')
-      const secret = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
-      await enter(button(page, 'I have stored it'))
+    await enter(button(page, 'Register an endpoint'))
+    await type(page, 'URL', receiver.url.replace('https', 'http') + path)
+    await enter(button(page, 'Delivery policy'))
+    await type(page, 'First wait', '0.01')
+    await type(page, 'Failures to an open circuit', '2')
+    // The tenant's is 1 minute.
+    await page.getByRole('combobox', { name: 'Unit of Circuit open' }).selectOption('milliseconds')
+    await type(page, 'Circuit open', '100')
+    await type(page, 'Failures to disabling', '4')
+    await page.keyboard.press('Enter')
+    const refusal = page.getByText(/^URL must be an https URL\b/)
+    await refusal.waitFor()
+    // The focus is on the wrong field, with its message in view.
+    const hasFocus = () =>
+      page.getByRole('textbox', { name: 'URL' }).evaluate((field) => field === document.activeElement)
+    await expect.poll(hasFocus, WAIT).toBe(true)
+    expect(await refusal.evaluate((words) => words.getBoundingClientRect().top)).toBeGreaterThan(0)
+    expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(0)
+    await type(page, 'URL', receiver.url + path)
+    await page.keyboard.press('Enter')
+    const secret = (await page.getByLabel('The secret', { exact: true }).textContent()) ?? ''
+    await enter(button(page, 'I have stored it'))
 
-      await page.getByText('The handshake failed: ').waitFor()
-      receiver.on(path, null)
-      await enter(button(page, 'Verify again'))
-      await page.getByText('The handshake succeeded').waitFor()
-      expect(await page.content()).not.toContain(secret)
+    await page.getByText('The handshake failed: ').waitFor()
+    receiver.on(path, null)
+    await enter(button(page, 'Verify again'))
+    await page.getByText('The handshake succeeded').waitFor()
+    expect(await page.content()).not.toContain(secret)
 
-      receiver.on(path, ({ headers }, response) =>
-        headers['x-service-event'] === 'verification' ? undefined : reply(response, 500, 'out of paper'),
-      )
-      await post(5)
-      await page.getByText('The endpoint is disabled').waitFor()
-      await page.getByText('4 of 4 to disable it').waitFor()
-      const heldNow = async () => Number(/(\d+) held/.exec((await page.getByLabel('State').textContent()) ?? '')?.[1])
-      await expect.poll(heldNow, WAIT).toBeGreaterThanOrEqual(3)
-      const held = await heldNow()
+    receiver.on(path, ({ headers }, response) =>
+      headers['x-service-event'] === 'verification' ? undefined : reply(response, 500, 'out of paper'),
+    )
+    await post(5)
+    await page.getByText('The endpoint is disabled').waitFor()
+    await page.getByText('4 of 4 to disable it').waitFor()
+    const heldNow = async () => Number(/(\d+) held/.exec((await page.getByLabel('State').textContent()) ?? '')?.[1])
+    await expect.poll(heldNow, WAIT).toBeGreaterThanOrEqual(3)
+    const held = await heldNow()
 
-      receiver.on(path, null)
-      const broken = receiver.deliveries(path).length
-      await enter(button(page, 'Enable'))
-      await page.getByText(`${held} held deliveries will go out`).waitFor()
-      await enter(button(page, 'Enable it'))
-      await page.getByText('0 of 4 to disable it').waitFor()
-      await page.getByText('The handshake succeeded').waitFor()
-      const arrived = () => receiver.deliveries(path).slice(broken)
-      await vi.waitFor(() => expect(arrived()).toHaveLength(held), WAIT)
-      const { id } = (await desk.ok('GET', '/webhooks')).data.at(0)
-      const kid = (await desk.ok('GET', `/webhooks/${id}`)).secrets[0].kid
-      expect(arrived().every((request) => isGenuine(request, { [kid]: secret }))).toBe(true)
-      await vi.waitFor(
-        async () =>
-          expect(
-            await page.getByRole('table', { name: 'Deliveries' }).getByText('delivered', { exact: true }).count(),
-          ).toBe(held),
-        WAIT,
-      )
-      await page.close()
-    },
-  )
+    receiver.on(path, null)
+    const broken = receiver.deliveries(path).length
+    await enter(button(page, 'Enable'))
+    await page.getByText(`${held} held deliveries will go out`).waitFor()
+    await enter(button(page, 'Enable it'))
+    await page.getByText('0 of 4 to disable it').waitFor()
+    await page.getByText('The handshake succeeded').waitFor()
+    const arrived = () => receiver.deliveries(path).slice(broken)
+    await vi.waitFor(() => expect(arrived()).toHaveLength(held), WAIT)
+    const { id } = (await desk.ok('GET', '/webhooks')).data.at(0)
+    const kid = (await desk.ok('GET', `/webhooks/${id}`)).secrets[0].kid
+    expect(arrived().every((request) => isGenuine(request, { [kid]: secret }))).toBe(true)
+    await vi.waitFor(
+      async () =>
+        expect(
+          await page.getByRole('table', { name: 'Deliveries' }).getByText('delivered', { exact: true }).count(),
+        ).toBe(held),
+      WAIT,
+    )
+    await page.close()
+  })
 
   test('endpoints that get nothing come first, and a search finds by address and description', async () => {
     const ids: string[] = []
@@ -549,6 +545,7 @@ describeInBrowser('webhooks in the console', () => {
     await page.getByRole('heading', { name: 'There is no such endpoint', exact: true }).waitFor()
     await enter(page.getByRole('link', { name: 'All endpoints' }))
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/console/webhooks')
   })
 
   test('an address that the browser cannot read is shown as it is, and a row without its endpoint stands alone', async () => {

@@ -9,7 +9,6 @@ import { useProcesses } from '../harness/service-processes.ts'
 import { type Site, startSite, streamRequests } from '../harness/site.ts'
 
 const WAIT = { timeout: 25_000, interval: 50 }
-const LONG = 60_000
 const OPEN = 1
 const CLOSED = 2
 
@@ -161,7 +160,6 @@ describeInBrowser("the browser's own EventSource", () => {
       await vi.waitFor(async () => expect(await seqs('late')).toEqual(upTo(5).slice(2)), WAIT)
       await proxy?.close()
     },
-    LONG,
   )
 
   test.each(['stop', 'kill'] as const)(
@@ -184,6 +182,5 @@ describeInBrowser("the browser's own EventSource", () => {
       expect(requests.length).toBeGreaterThan(1)
       expect(new Set(requests).size).toBe(1)
     },
-    LONG,
   )
 })

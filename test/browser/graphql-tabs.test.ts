@@ -6,8 +6,6 @@ import { describeInBrowser } from '../harness/browser.ts'
 import { first } from '../harness/processes.ts'
 import { TAB_WAIT, useTabSite } from '../harness/tab-site.ts'
 
-const LONG = 120_000
-
 /** What each tab keeps of its subscription; `follow(options)` begins it. */
 const SCRIPT = `
 import { createGraphqlClient } from '/graphql/client.js'
@@ -69,25 +67,21 @@ describeInBrowser('tabs that share a subscription', () => {
   const all = (from = 1): number[] => Array.from({ length: posted - from + 1 }, (_, n) => n + from)
   const expectAll = (tab: Page, from = 1): Promise<void> =>
     vi.waitFor(async () => expect(await read<number[]>(tab, 'seqs')).toEqual(all(from)), TAB_WAIT)
-  test(
-    'have one connection, and each gets each event once and in order, also when the tab with it is closed',
-    { timeout: LONG },
-    async () => {
-      const tabs = [await open('0'), await open('0'), await open('0')]
-      await comment(3)
-      for (const tab of tabs) await expectAll(tab)
-      const leader = await site.leaderOf(tabs)
-      await comment(2)
-      await leader.close()
-      await comment(2)
-      const left = tabs.filter((tab) => tab !== leader)
-      for (const tab of left) await expectAll(tab)
-      await site.leaderOf(left)
-      expect(await Promise.all(left.map((tab) => read(tab, 'ends')))).toEqual([[], []])
-    },
-  )
+  test('have one connection, and each gets each event once and in order, also when the tab with it is closed', async () => {
+    const tabs = [await open('0'), await open('0'), await open('0')]
+    await comment(3)
+    for (const tab of tabs) await expectAll(tab)
+    const leader = await site.leaderOf(tabs)
+    await comment(2)
+    await leader.close()
+    await comment(2)
+    const left = tabs.filter((tab) => tab !== leader)
+    for (const tab of left) await expectAll(tab)
+    await site.leaderOf(left)
+    expect(await Promise.all(left.map((tab) => read(tab, 'ends')))).toEqual([[], []])
+  })
 
-  test('that come late get what they lack, and then share', { timeout: LONG }, async () => {
+  test('that come late get what they lack, and then share', async () => {
     const early = await open('0')
     await comment(4)
     await expectAll(early)
@@ -100,7 +94,7 @@ describeInBrowser('tabs that share a subscription', () => {
     await site.leaderOf([early, behind, ahead])
   })
 
-  test('go on through a restart of the service', { timeout: LONG }, async () => {
+  test('go on through a restart of the service', async () => {
     const tabs = [await open('0'), await open('0')]
     await comment(2)
     for (const tab of tabs) await expectAll(tab)

@@ -9,7 +9,7 @@ describeInBrowser('the pages of the documentation', () => {
   const shared = useServiceAndBrowser()
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`pages are sound by axe, ${colorScheme}, at a desk and on a phone`, { timeout: 120_000 }, async () => {
+    test(`pages are sound by axe, ${colorScheme}, at a desk and on a phone`, async () => {
       const found: string[] = []
       for (const width of [1280, 320]) {
         const page = await shared.browser.newPage({ viewport: { width, height: 800 }, colorScheme })
@@ -23,7 +23,7 @@ describeInBrowser('the pages of the documentation', () => {
     })
   }
 
-  test('a search is opened by /, and its result by the keyboard alone', { timeout: 60_000 }, async () => {
+  test('a search is opened by /, and its result by the keyboard alone', async () => {
     const page = await shared.browser.newPage({ viewport: { width: 390, height: 800 } })
     const asked: string[] = []
     const errors: string[] = []
@@ -48,7 +48,7 @@ describeInBrowser('the pages of the documentation', () => {
     await page.close()
   })
 
-  test('a search that finds nothing says so, and shows no text as HTML', { timeout: 60_000 }, async () => {
+  test('a search that finds nothing says so, and shows no text as HTML', async () => {
     const page = await shared.browser.newPage()
     await page.goto(`${shared.service.url}/docs/`)
     await page.getByRole('button', { name: 'Search' }).click()
@@ -65,7 +65,7 @@ describeInBrowser('the pages of the documentation', () => {
     await page.close()
   })
 
-  test('a phone has the pages in a menu, and a wrong address leads back', { timeout: 60_000 }, async () => {
+  test('a phone has the pages in a menu, and a wrong address leads back', async () => {
     const page = await shared.browser.newPage({ viewport: { width: 320, height: 700 } })
     await page.goto(`${shared.service.url}/docs/guides/rest`)
     const pages = page.getByRole('navigation', { name: 'Pages of Guides' })
@@ -85,7 +85,7 @@ describeInBrowser('the pages of the documentation', () => {
     await page.close()
   })
 
-  test('the colours are chosen once, for the console as well', { timeout: 60_000 }, async () => {
+  test('the colours are chosen once, for the console as well', async () => {
     const context = await shared.browser.newContext({ colorScheme: 'light' })
     const page = await context.newPage()
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
@@ -101,7 +101,7 @@ describeInBrowser('the pages of the documentation', () => {
     await context.close()
   })
 
-  test('code is copied by a button', { timeout: 60_000 }, async () => {
+  test('code is copied by a button', async () => {
     const context = await shared.browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
     const page = await context.newPage()
     const errors: string[] = []
@@ -116,29 +116,25 @@ describeInBrowser('the pages of the documentation', () => {
     await context.close()
   })
 
-  test(
-    'examples name the service that serves them, but where the service names BASE_URL',
-    { timeout: 60_000 },
-    async () => {
-      const page = await shared.browser.newPage()
-      const codeAt = async (name: string): Promise<string> => {
-        await page.goto(`${shared.service.url}/docs/${name}`)
-        return (await page.locator('main code').allTextContents()).join('\n')
-      }
-      expect(await codeAt('guides/static-page')).toContain(`src="${shared.service.url}/widget.js"`)
-      expect(await codeAt('guides/react')).toContain(`service="${shared.service.url}"`)
-      for (const name of ['README', 'google', 'okta', 'entra-id', 'keycloak']) {
-        const code = await codeAt(`guides/single-sign-on/${name === 'README' ? '' : name}`)
-        expect(code).toContain('https://comments.example.com/api/v1/admin/auth/oidc/callback')
-        expect(code).not.toContain(shared.service.url)
-      }
-      expect(await codeAt('guides/notices')).toContain('"https://comments.example.com/console/moderation"')
-      expect(await codeAt('operations/deploy')).toContain('BASE_URL=https://comments.example.com')
-      await page.close()
-    },
-  )
+  test('examples name the service that serves them, but where the service names BASE_URL', async () => {
+    const page = await shared.browser.newPage()
+    const codeAt = async (name: string): Promise<string> => {
+      await page.goto(`${shared.service.url}/docs/${name}`)
+      return (await page.locator('main code').allTextContents()).join('\n')
+    }
+    expect(await codeAt('guides/static-page')).toContain(`src="${shared.service.url}/widget.js"`)
+    expect(await codeAt('guides/react')).toContain(`service="${shared.service.url}"`)
+    for (const name of ['README', 'google', 'okta', 'entra-id', 'keycloak']) {
+      const code = await codeAt(`guides/single-sign-on/${name === 'README' ? '' : name}`)
+      expect(code).toContain('https://comments.example.com/api/v1/admin/auth/oidc/callback')
+      expect(code).not.toContain(shared.service.url)
+    }
+    expect(await codeAt('guides/notices')).toContain('"https://comments.example.com/console/moderation"')
+    expect(await codeAt('operations/deploy')).toContain('BASE_URL=https://comments.example.com')
+    await page.close()
+  })
 
-  test('none scrolls sideways at 320 pixels', { timeout: 120_000 }, async () => {
+  test('none scrolls sideways at 320 pixels', async () => {
     const page = await shared.browser.newPage({ viewport: { width: 320, height: 800 } })
     const names = readPages().flatMap(({ path }) => /^docs\/(.*)\.md$/.exec(path)?.[1] ?? [])
     expect(names.length).toBeGreaterThan(50)

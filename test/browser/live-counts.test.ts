@@ -6,8 +6,6 @@ import { first } from '../harness/processes.ts'
 import { TAB_WAIT, WATCH_STREAMS } from '../harness/tab-site.ts'
 import { newArticle, useNewspaperOfProcesses } from '../harness/widget.ts'
 
-const LONG = 120_000
-
 describeInBrowser('<engagement-count live>', () => {
   const paper = useNewspaperOfProcesses()
   beforeAll(() => paper.set({ suspectWords: ['suspect'] }))
@@ -59,7 +57,7 @@ describeInBrowser('<engagement-count live>', () => {
   const expectCounts = (page: Page, expected: number[]) =>
     vi.waitFor(async () => expect(await counts(page)).toEqual(expected.map(String)), TAB_WAIT)
 
-  test('follows what is posted, held, approved, rejected and deleted, by one stream', { timeout: LONG }, async () => {
+  test('follows what is posted, held, approved, rejected and deleted, by one stream', async () => {
     const articles = [newArticle(), newArticle(), newArticle()] as const
     const [one, two] = articles
     const root = await paper.post(one, 'ann', 'Here before')
@@ -85,7 +83,7 @@ describeInBrowser('<engagement-count live>', () => {
     expect([asked('/tickets').length, asked('/stream?').length]).toEqual([1, 1])
   })
 
-  test('continues after a restart of the service, and after the reader was away', { timeout: LONG }, async () => {
+  test('continues after a restart of the service, and after the reader was away', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'One')
     const { page } = await open([article])
@@ -103,27 +101,23 @@ describeInBrowser('<engagement-count live>', () => {
     await expectCounts(page, [4])
   })
 
-  test('counts again where more has happened than can be replayed', { timeout: LONG }, async () => {
+  test('counts again where more has happened than can be replayed', async () => {
     const article = newArticle()
     await paper.post(article, 'ann', 'One')
-    await paper.set({ stream: { replayEvents: 100 } })
-    try {
-      const { page, asked } = await open([article])
-      await expectStreams(page, 1)
-      await setHidden(page, true)
-      await expectStreams(page, 0)
-      for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
-      await setHidden(page, false)
-      await expectCounts(page, [121])
-      expect(asked(`/counts?externalId=${article}`).length).toBe(2)
-      await paper.post(article, 'ann', 'The last one')
-      await expectCounts(page, [122])
-    } finally {
-      await paper.set({ stream: { replayEvents: 10_000 } })
-    }
+    await paper.setInTest({ stream: { replayEvents: 100 } })
+    const { page, asked } = await open([article])
+    await expectStreams(page, 1)
+    await setHidden(page, true)
+    await expectStreams(page, 0)
+    for (let n = 1; n <= 120; n++) await paper.post(article, 'ann', `Number ${n}`)
+    await setHidden(page, false)
+    await expectCounts(page, [121])
+    expect(asked(`/counts?externalId=${article}`).length).toBe(2)
+    await paper.post(article, 'ann', 'The last one')
+    await expectCounts(page, [122])
   })
 
-  test('of more than 50 pages, those that are seen are followed', { timeout: LONG }, async () => {
+  test('of more than 50 pages, those that are seen are followed', async () => {
     const articles = Array.from({ length: 80 }, () => newArticle())
     const [top = '', bottom = ''] = [articles[0], articles.at(-1)]
     for (const article of [top, bottom]) await paper.post(article, 'ann', 'One')

@@ -58,7 +58,7 @@ describeInBrowser('the site of the guide of the widget', () => {
     }
   }
 
-  test('runs as written: a reader signs in, comes back, writes, and gets events of others', { timeout: 60_000 }, () =>
+  test('runs as written: a reader signs in, comes back, writes, and gets events of others', () =>
     withSite(async (url) => {
       const browser = await launchBrowser()
       try {
@@ -82,8 +82,7 @@ describeInBrowser('the site of the guide of the widget', () => {
       } finally {
         await browser.close()
       }
-    }),
-  )
+    }))
 
   test.each(['//evil.example', '/.//evil.example', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)'])(
     'its sign-in leads to no other site: %s',

@@ -79,17 +79,16 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
     const question = await post(ANN, 'night-trains', 'Would you pay 90 for a bunk, if breakfast came with it?')
     for (const [name, body] of HELD) await post(name, 'night-trains', body, question)
     const page = await desk.visit('/moderation')
-    await page
-      .locator('[data-comment]')
-      .nth(HELD.length - 1)
-      .waitFor()
+    const shown = () => page.locator('[data-comment]').count()
+    await vi.waitFor(async () => expect(await shown()).toBeGreaterThanOrEqual(HELD.length), WAIT)
     await page.keyboard.press('j')
     await shoot(page, 'moderation')
   })
 
   test('the overview', async () => {
     const page = await desk.visit('/?span=30d')
-    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    const bars = () => page.locator('.recharts-bar-rectangle').count()
+    await vi.waitFor(async () => expect(await bars()).toBeGreaterThan(0), WAIT)
     await shoot(page, 'overview')
   })
 })

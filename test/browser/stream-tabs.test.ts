@@ -6,8 +6,6 @@ import { describeInBrowser, openSleeper, type Sleeper } from '../harness/browser
 import { first } from '../harness/processes.ts'
 import { TAB_WAIT, useTabSite, WATCH_STREAMS } from '../harness/tab-site.ts'
 
-const LONG = 120_000
-
 /** What each tab keeps of its stream; `follow(lastEventIds)` begins it. */
 const SCRIPT = `
 import { shareSeveralStream } from '/browser/tabs.js'
@@ -70,24 +68,20 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
         await leader.waitForEvent('crash')
       },
     ],
-  ])(
-    'have one, and each gets each event once, also when the tab with it is %s',
-    { timeout: LONG },
-    async (_how, end) => {
-      const tabs = [await open(), await open(), await open()]
-      await comment(5)
-      for (const tab of tabs) await expectAll(tab)
-      const leader = await site.leaderOf(tabs)
-      await comment(4)
-      await end(leader)
-      await comment(4)
-      const left = tabs.filter((tab) => tab !== leader)
-      for (const tab of left) await expectAll(tab)
-      await site.leaderOf(left)
-    },
-  )
+  ])('have one, and each gets each event once, also when the tab with it is %s', async (_how, end) => {
+    const tabs = [await open(), await open(), await open()]
+    await comment(5)
+    for (const tab of tabs) await expectAll(tab)
+    const leader = await site.leaderOf(tabs)
+    await comment(4)
+    await end(leader)
+    await comment(4)
+    const left = tabs.filter((tab) => tab !== leader)
+    for (const tab of left) await expectAll(tab)
+    await site.leaderOf(left)
+  })
 
-  test('give the stream to another when the tab with it is frozen', { timeout: LONG }, async () => {
+  test('give the stream to another when the tab with it is frozen', async () => {
     const from = JSON.stringify(begin())
     const tabs: Sleeper[] = []
     try {
@@ -115,7 +109,7 @@ describeInBrowser('tabs that share a stream of several discussions', () => {
     }
   })
 
-  test('go on through a restart of the service', { timeout: LONG }, async () => {
+  test('go on through a restart of the service', async () => {
     const tabs = [await open(), await open()]
     await comment(3)
     for (const tab of tabs) await expectAll(tab)

@@ -5,8 +5,6 @@ import { axeFindings, COLORS } from '../harness/axe.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { newArticle, useNewspaper, WAIT } from '../harness/widget.ts'
 
-const LONG = 60_000
-
 const TEXTS = {
   en: { line: 'A great summer, with a long sentence that does not fit into one line', word: 'quoted' },
   ar: { line: 'صيف رائع، مع جملة طويلة لا تتسع لها سطر واحد في الهاتف', word: 'مقتبس' },
@@ -68,22 +66,17 @@ describeInBrowser('the bodies of comments', () => {
       await page.evaluate(SHOW_ALL)
       expect(before.equals(await whole(page))).toBe(true)
     },
-    LONG,
   )
 
-  test.each(['light', 'dark'])(
-    'can be read in the fifth quote within another, in %s',
-    async (look) => {
-      const article = newArticle()
-      const { word } = TEXTS.en
-      const quotes = Array.from({ length: 5 }, (_, n) => `${'> '.repeat(n + 1)}${word} ${n + 1} \`code\` **strong**`)
-      await paper.post(article, `quoter-${look}`, quotes.join('\n'))
-      const { page, thread } = await paper.read(article, { width: 320, query: `page=${look}` })
-      await vi.waitFor(async () => expect(await thread.locator('.body blockquote').count()).toBe(5), WAIT)
-      expect(await axeFindings(page, 'engagement-thread', COLORS)).toEqual([])
-    },
-    LONG,
-  )
+  test.each(['light', 'dark'])('can be read in the fifth quote within another, in %s', async (look) => {
+    const article = newArticle()
+    const { word } = TEXTS.en
+    const quotes = Array.from({ length: 5 }, (_, n) => `${'> '.repeat(n + 1)}${word} ${n + 1} \`code\` **strong**`)
+    await paper.post(article, `quoter-${look}`, quotes.join('\n'))
+    const { page, thread } = await paper.read(article, { width: 320, query: `page=${look}` })
+    await vi.waitFor(async () => expect(await thread.locator('.body blockquote').count()).toBe(5), WAIT)
+    expect(await axeFindings(page, 'engagement-thread', COLORS)).toEqual([])
+  })
 
   test('a reaction of the reader differs from others where the system sets the colours', async () => {
     const article = newArticle()

@@ -5,8 +5,6 @@ import { newEmail, useGuestPages } from '../harness/guest-pages.ts'
 import { newPath } from '../harness/static-site.ts'
 import { newArticle, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
-const LONG = 120_000
-
 /** What has the focus: the name that it shows, or what it is. Empty where it is lost. */
 const focused = ({ thread }: Window): Promise<string> =>
   thread.evaluate((element) => {
@@ -58,82 +56,74 @@ describeInBrowser('by the keyboard alone', () => {
     ])
   })
 
-  test(
-    'a comment is posted, edited and deleted, and the focus is never lost',
-    async () => {
-      const window = await open()
-      await window.thread.getByRole('textbox', { name: 'Write a comment' }).focus()
-      await window.page.keyboard.type('By keys')
-      await press(window, 'Control+Enter')
-      await window.sees('By keys')
-      await expectFocus(window, /^c$/)
+  test('a comment is posted, edited and deleted, and the focus is never lost', async () => {
+    const window = await open()
+    await window.thread.getByRole('textbox', { name: 'Write a comment' }).focus()
+    await window.page.keyboard.type('By keys')
+    await press(window, 'Control+Enter')
+    await window.sees('By keys')
+    await expectFocus(window, /^c$/)
 
-      const menu = window.comment('By keys').getByRole('button', { name: 'More actions' })
-      await menu.focus()
-      await press(window, 'ArrowDown')
-      await expectFocus(window, 'Edit')
-      await press(window, 'Escape')
-      await expectFocus(window, 'More actions')
-      await press(window, 'ArrowDown')
-      await expectFocus(window, 'Edit')
-      await press(window, 'Enter')
-      await expectFocus(window, /^Edit$/)
-      await window.thread.getByRole('textbox', { name: 'Edit' }).and(window.page.locator(':focus')).waitFor()
-      await press(window, 'Escape')
-      await expectFocus(window, 'More actions')
-      await press(window, 'ArrowDown', 'ArrowDown')
-      await expectFocus(window, 'Delete')
-      await press(window, 'Enter')
-      await window.sees('for good?')
-      await expectFocus(window, 'Delete')
-      await press(window, 'Enter')
-      await window.seesNot('By keys')
-      await expectFocus(window, 'title')
-    },
-    LONG,
-  )
+    const menu = window.comment('By keys').getByRole('button', { name: 'More actions' })
+    await menu.focus()
+    await press(window, 'ArrowDown')
+    await expectFocus(window, 'Edit')
+    await press(window, 'Escape')
+    await expectFocus(window, 'More actions')
+    await press(window, 'ArrowDown')
+    await expectFocus(window, 'Edit')
+    await press(window, 'Enter')
+    await expectFocus(window, /^Edit$/)
+    await window.thread.getByRole('textbox', { name: 'Edit' }).and(window.page.locator(':focus')).waitFor()
+    await press(window, 'Escape')
+    await expectFocus(window, 'More actions')
+    await press(window, 'ArrowDown', 'ArrowDown')
+    await expectFocus(window, 'Delete')
+    await press(window, 'Enter')
+    await window.sees('for good?')
+    await expectFocus(window, 'Delete')
+    await press(window, 'Enter')
+    await window.seesNot('By keys')
+    await expectFocus(window, 'title')
+  })
 
-  test(
-    'Escape closes what is on top, and nothing below it',
-    async () => {
-      const window = await open()
-      const reply = window.comment('Comment 1').locator('[data-opens=reply]')
-      await reply.focus()
-      await press(window, 'Enter')
-      const field = window.thread.locator('.panel textarea')
-      await expectFocus(window, /^Reply to /)
-      await window.page.keyboard.type('For @R')
-      const names = window.thread.locator('.names li')
-      await names.first().waitFor()
-      await press(window, 'Escape')
-      await names.first().waitFor({ state: 'detached' })
-      expect(await field.inputValue()).toBe('For @R')
-      await press(window, 'Escape')
-      await field.waitFor({ state: 'detached' })
-      await expectFocus(window, /^Reply to /)
+  test('Escape closes what is on top, and nothing below it', async () => {
+    const window = await open()
+    const reply = window.comment('Comment 1').locator('[data-opens=reply]')
+    await reply.focus()
+    await press(window, 'Enter')
+    const field = window.thread.locator('.panel textarea')
+    await expectFocus(window, /^Reply to /)
+    await window.page.keyboard.type('For @R')
+    const names = window.thread.locator('.names li')
+    await names.first().waitFor()
+    await press(window, 'Escape')
+    await names.first().waitFor({ state: 'detached' })
+    expect(await field.inputValue()).toBe('For @R')
+    await press(window, 'Escape')
+    await field.waitFor({ state: 'detached' })
+    await expectFocus(window, /^Reply to /)
 
-      await window.comment('Comment 1').getByRole('button', { name: 'React', exact: true }).focus()
-      await press(window, 'Enter')
-      await expectFocus(window, 'Like')
-      await press(window, 'ArrowRight')
-      await expectFocus(window, 'Love')
-      await press(window, 'Escape')
-      await expectFocus(window, 'React')
+    await window.comment('Comment 1').getByRole('button', { name: 'React', exact: true }).focus()
+    await press(window, 'Enter')
+    await expectFocus(window, 'Like')
+    await press(window, 'ArrowRight')
+    await expectFocus(window, 'Love')
+    await press(window, 'Escape')
+    await expectFocus(window, 'React')
 
-      for (const [name, region] of [
-        ['Notifications', 'Notifications'],
-        ['My comments', 'My comments'],
-      ] as const) {
-        await window.button(name).focus()
-        await press(window, 'Enter')
-        await window.thread.getByRole('region', { name: region }).waitFor()
-        await press(window, 'Escape')
-        await window.thread.getByRole('region', { name: region }).waitFor({ state: 'detached' })
-        await expectFocus(window, name)
-      }
-    },
-    LONG,
-  )
+    for (const [name, region] of [
+      ['Notifications', 'Notifications'],
+      ['My comments', 'My comments'],
+    ] as const) {
+      await window.button(name).focus()
+      await press(window, 'Enter')
+      await window.thread.getByRole('region', { name: region }).waitFor()
+      await press(window, 'Escape')
+      await window.thread.getByRole('region', { name: region }).waitFor({ state: 'detached' })
+      await expectFocus(window, name)
+    }
+  })
 
   test('a choice in the notifications keeps the focus while it is stored', async () => {
     const window = await open()
@@ -207,45 +197,41 @@ describeInBrowser('by the keyboard alone', () => {
 describeInBrowser('guests by the keyboard alone', () => {
   const guests = useGuestPages()
 
-  test(
-    'write, say who they are, confirm and sign out, and the focus is never lost',
-    async () => {
-      const window = await guests.site.visit(newPath())
-      const press = async (...keys: string[]): Promise<void> => {
-        for (const key of keys) await window.page.keyboard.press(key)
-      }
-      const hasFocus = (selector: string) => window.thread.locator(`${selector}:focus`).waitFor()
-      await window.button('Write a comment').press('Enter')
-      await hasFocus('textarea')
-      await window.page.keyboard.type('My words')
-      await press('Control+Enter')
-      await hasFocus('[name=name]')
-      expect(await window.thread.locator('.primary').allInnerTexts()).toEqual(['Send the link'])
-      await press('Escape')
-      await hasFocus('textarea')
-      await press('Control+Enter')
-      await hasFocus('[name=name]')
-      await window.page.keyboard.type('Gia')
-      await press('Tab')
-      const email = newEmail()
-      await window.page.keyboard.type(email)
-      await press('Tab', 'Enter')
-      await hasFocus('div.guest')
-      await window.sees('in this browser')
-      await window.button('Use another address').press('Enter')
-      await hasFocus('[name=name]')
+  test('write, say who they are, confirm and sign out, and the focus is never lost', async () => {
+    const window = await guests.site.visit(newPath())
+    const press = async (...keys: string[]): Promise<void> => {
+      for (const key of keys) await window.page.keyboard.press(key)
+    }
+    const hasFocus = (selector: string) => window.thread.locator(`${selector}:focus`).waitFor()
+    await window.button('Write a comment').press('Enter')
+    await hasFocus('textarea')
+    await window.page.keyboard.type('My words')
+    await press('Control+Enter')
+    await hasFocus('[name=name]')
+    expect(await window.thread.locator('.primary').allInnerTexts()).toEqual(['Send the link'])
+    await press('Escape')
+    await hasFocus('textarea')
+    await press('Control+Enter')
+    await hasFocus('[name=name]')
+    await window.page.keyboard.type('Gia')
+    await press('Tab')
+    const email = newEmail()
+    await window.page.keyboard.type(email)
+    await press('Tab', 'Enter')
+    await hasFocus('div.guest')
+    await window.sees('in this browser')
+    await window.button('Use another address').press('Enter')
+    await hasFocus('[name=name]')
 
-      const link = await guests.linkTo(email)
-      await window.page.goto('about:blank')
-      await window.page.goto(link)
-      await hasFocus('.guest .primary')
-      await press('Enter')
-      await window.sees('You write as Gia.')
-      await hasFocus('textarea')
-      await window.button('Sign out').press('Enter')
-      await window.seesNot('You write as Gia.')
-      await expectFocus(window, 'title')
-    },
-    LONG,
-  )
+    const link = await guests.linkTo(email)
+    await window.page.goto('about:blank')
+    await window.page.goto(link)
+    await hasFocus('.guest .primary')
+    await press('Enter')
+    await window.sees('You write as Gia.')
+    await hasFocus('textarea')
+    await window.button('Sign out').press('Enter')
+    await window.seesNot('You write as Gia.')
+    await expectFocus(window, 'title')
+  })
 })

@@ -7,8 +7,6 @@ import { CORPUS } from '../harness/hostile.ts'
 import { runningMs } from '../harness/standstill.ts'
 import { newArticle, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
 
-const LONG = 60_000
-
 describeInBrowser('the widget on its page', () => {
   const paper = useNewspaper()
 
@@ -103,7 +101,6 @@ describeInBrowser('the widget on its page', () => {
         await ann.page.keyboard.press('Escape')
       }
     },
-    LONG,
   )
 
   test('at 390 pixels a tombstone says what its button does, and what does not fit fades out', async () => {
@@ -222,28 +219,24 @@ describeInBrowser('the widget on its page', () => {
 
   test('readers see a comment within a second after a moderator approves it in the console', async () => {
     const held = newArticle()
-    await paper.set({ moderationMode: 'pre' })
-    try {
-      const [ann, bob] = await Promise.all([paper.read(held, { as: 'ann' }), paper.read(held, { as: 'bob' })])
-      await ann.write('Please look at this')
-      await ann.sees(/Please look at this[^]*Awaiting moderation/)
-      const { id } = await paper.call('GET', `/discussions/by-external/${held}`)
-      const presence = () => paper.call('GET', `/discussions/${id}/presence`)
-      await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
-      const page = await visitConsole(paper.browser, paper.service, '/moderation')
-      // Otherwise it could be taken back for 5 s.
-      await page.evaluate("localStorage.setItem('engagement-console-send-at-once', 'true')")
-      await page.reload()
-      await page.locator('[data-comment]', { hasText: 'Please look at this' }).waitFor()
-      await page.keyboard.press('j')
-      await page.keyboard.press('a')
-      const pressed = runningMs()
-      await bob.sees('Please look at this')
-      expect(runningMs() - pressed).toBeLessThan(1000)
-      await ann.seesNot('Awaiting moderation')
-    } finally {
-      await paper.set({ moderationMode: 'none' })
-    }
+    await paper.setInTest({ moderationMode: 'pre' })
+    const [ann, bob] = await Promise.all([paper.read(held, { as: 'ann' }), paper.read(held, { as: 'bob' })])
+    await ann.write('Please look at this')
+    await ann.sees(/Please look at this[^]*Awaiting moderation/)
+    const { id } = await paper.call('GET', `/discussions/by-external/${held}`)
+    const presence = () => paper.call('GET', `/discussions/${id}/presence`)
+    await vi.waitFor(async () => expect((await presence()).streams).toBe(2), WAIT)
+    const page = await visitConsole(paper.browser, paper.service, '/moderation')
+    // Otherwise it could be taken back for 5 s.
+    await page.evaluate("localStorage.setItem('engagement-console-send-at-once', 'true')")
+    await page.reload()
+    await page.locator('[data-comment]', { hasText: 'Please look at this' }).waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('a')
+    const pressed = runningMs()
+    await bob.sees('Please look at this')
+    expect(runningMs() - pressed).toBeLessThan(1000)
+    await ann.seesNot('Awaiting moderation')
   })
 
   test('loads pages, sort orders and many replies on request', async () => {
@@ -463,68 +456,64 @@ describeInBrowser('the widget on its page', () => {
     await vi.waitFor(async () => expect(await counts()).toEqual([1, null, null]), WAIT)
   })
 
-  test(
-    'hostile texts do not run, load anything, break the page or leave their box',
-    async () => {
-      const page = newArticle()
-      await paper.set({ maxLinks: 100 })
-      const bodies = [
-        'w'.repeat(10_000),
-        `\u202e${'evil '.repeat(50)}`,
-        `${'\u0300'.repeat(500)} Z${'\u0335\u0327'.repeat(400)}`,
-        `${'> '.repeat(200)}deep`,
-        `${'- '.repeat(100)}list`,
-        `\`\`\`\n${'c'.repeat(3000)}\n\`\`\``,
-        `# ${'Heading '.repeat(100)}`,
-      ]
-      for (let n = 0; n < CORPUS.length; n += 40) {
-        bodies.push(
-          CORPUS.slice(n, n + 40)
-            .join('\n\n')
-            .replaceAll('\0', '')
-            .slice(0, 9900),
-        )
-      }
-      for (const body of bodies) await paper.post(page, 'ann', body)
-      const asked: string[] = []
-      const bob = await paper.read(page, {
-        as: 'bob',
-        width: 360,
-        query: 'page-size=100',
-        prepare: async (one) => {
-          one.on('dialog', (dialog) => asked.push(dialog.message()))
-          one.on('request', (request) => /evil|example/.test(request.url()) && asked.push(request.url()))
-        },
-      })
-      await vi.waitFor(async () => expect(await bob.thread.locator('article').count()).toBe(bodies.length), WAIT)
-      expect(await bob.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
-      const stray = await bob.thread.locator('[part="body"]').evaluateAll((all) =>
-        all.flatMap((body) => {
-          const box = body.getBoundingClientRect()
-          // Whatever is in it is drawn within it.
-          const isOpen = getComputedStyle(body).overflow !== 'hidden' || box.left < 0 || box.right > 360
-          if (isOpen) return [body.outerHTML.slice(0, 200)]
-          return [...body.querySelectorAll('*')].flatMap((one) => {
-            const names = one.getAttributeNames().filter((name) => !['href', 'rel', 'start'].includes(name))
-            // An invalid address, as in `https:javascript:alert(1)`, has no protocol and leads
-            // nowhere.
-            const link = one instanceof HTMLAnchorElement && one.hasAttribute('href') ? one : null
-            const isWrong =
-              link !== null && (!/^(https?:|mailto:|:)$/.test(link.protocol) || link.rel !== 'nofollow ugc noopener')
-            return names.length > 0 || isWrong ? [one.outerHTML.slice(0, 200)] : []
-          })
-        }),
+  test('hostile texts do not run, load anything, break the page or leave their box', async () => {
+    const page = newArticle()
+    await paper.set({ maxLinks: 100 })
+    const bodies = [
+      'w'.repeat(10_000),
+      `\u202e${'evil '.repeat(50)}`,
+      `${'\u0300'.repeat(500)} Z${'\u0335\u0327'.repeat(400)}`,
+      `${'> '.repeat(200)}deep`,
+      `${'- '.repeat(100)}list`,
+      `\`\`\`\n${'c'.repeat(3000)}\n\`\`\``,
+      `# ${'Heading '.repeat(100)}`,
+    ]
+    for (let n = 0; n < CORPUS.length; n += 40) {
+      bodies.push(
+        CORPUS.slice(n, n + 40)
+          .join('\n\n')
+          .replaceAll('\0', '')
+          .slice(0, 9900),
       )
-      expect(stray).toEqual([])
-      expect(asked).toEqual([])
-      // The whole thread, so that overlaps show: every comment starts below the previous one.
-      const tops = await bob.thread
-        .locator('article')
-        .evaluateAll((all) =>
-          all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom] as const),
-        )
-      for (const [n, [top]] of tops.entries()) if (n > 0) expect(top).toBeGreaterThanOrEqual(tops[n - 1]![1])
-    },
-    LONG,
-  )
+    }
+    for (const body of bodies) await paper.post(page, 'ann', body)
+    const asked: string[] = []
+    const bob = await paper.read(page, {
+      as: 'bob',
+      width: 360,
+      query: 'page-size=100',
+      prepare: async (one) => {
+        one.on('dialog', (dialog) => asked.push(dialog.message()))
+        one.on('request', (request) => /evil|example/.test(request.url()) && asked.push(request.url()))
+      },
+    })
+    await vi.waitFor(async () => expect(await bob.thread.locator('article').count()).toBe(bodies.length), WAIT)
+    expect(await bob.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    const stray = await bob.thread.locator('[part="body"]').evaluateAll((all) =>
+      all.flatMap((body) => {
+        const box = body.getBoundingClientRect()
+        // Whatever is in it is drawn within it.
+        const isOpen = getComputedStyle(body).overflow !== 'hidden' || box.left < 0 || box.right > 360
+        if (isOpen) return [body.outerHTML.slice(0, 200)]
+        return [...body.querySelectorAll('*')].flatMap((one) => {
+          const names = one.getAttributeNames().filter((name) => !['href', 'rel', 'start'].includes(name))
+          // An invalid address, as in `https:javascript:alert(1)`, has no protocol and leads
+          // nowhere.
+          const link = one instanceof HTMLAnchorElement && one.hasAttribute('href') ? one : null
+          const isWrong =
+            link !== null && (!/^(https?:|mailto:|:)$/.test(link.protocol) || link.rel !== 'nofollow ugc noopener')
+          return names.length > 0 || isWrong ? [one.outerHTML.slice(0, 200)] : []
+        })
+      }),
+    )
+    expect(stray).toEqual([])
+    expect(asked).toEqual([])
+    // The whole thread, so that overlaps show: every comment starts below the previous one.
+    const tops = await bob.thread
+      .locator('article')
+      .evaluateAll((all) =>
+        all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom] as const),
+      )
+    for (const [n, [top]] of tops.entries()) if (n > 0) expect(top).toBeGreaterThanOrEqual(tops[n - 1]![1])
+  })
 })

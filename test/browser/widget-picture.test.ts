@@ -42,5 +42,4 @@ test.skipIf(!hasBrowser || process.env.SCREENSHOTS === undefined)(
       await service.close()
     }
   },
-  60_000,
 )

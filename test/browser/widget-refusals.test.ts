@@ -131,26 +131,22 @@ describeInBrowser('what the widget does when things go wrong', () => {
     const id = await paper.post(article, 'ann', 'Quick')
     const ann = await paper.read(article, { as: 'ann' })
     expect(await ann.menu()).toEqual(['Edit', 'Delete'])
-    await paper.set({ editWindowSeconds: 1 })
-    try {
-      await ann.thread.getByRole('menuitem', { name: 'Edit' }).click()
-      await ann.thread.getByRole('textbox', { name: 'Edit' }).fill('Late')
-      const edit = () => paper.call('PATCH', `/comments/${id}`, { body: 'Quick' }, 'ann')
-      await vi.waitFor(() => expect(edit()).rejects.toThrow('edit_window_closed'), WAIT)
-      await ann.button('Save').click()
-      await ann.sees('The time to edit it is over.')
-      // The settings are kept for a minute. A widget goes by the Date header, which has whole
-      // seconds.
-      const other = await paper.read(article, { as: 'ann' })
-      const isLate = async (): Promise<void> => {
-        await other.page.reload()
-        await other.sees('Quick')
-        expect(await other.menu()).toEqual(['Delete'])
-      }
-      await vi.waitFor(isLate, WAIT)
-    } finally {
-      await paper.set({ editWindowSeconds: 900 })
+    await paper.setInTest({ editWindowSeconds: 1 })
+    await ann.thread.getByRole('menuitem', { name: 'Edit' }).click()
+    await ann.thread.getByRole('textbox', { name: 'Edit' }).fill('Late')
+    const edit = () => paper.call('PATCH', `/comments/${id}`, { body: 'Quick' }, 'ann')
+    await vi.waitFor(() => expect(edit()).rejects.toThrow('edit_window_closed'), WAIT)
+    await ann.button('Save').click()
+    await ann.sees('The time to edit it is over.')
+    // The settings are kept for a minute. A widget goes by the Date header, which has whole
+    // seconds.
+    const other = await paper.read(article, { as: 'ann' })
+    const isLate = async (): Promise<void> => {
+      await other.page.reload()
+      await other.sees('Quick')
+      expect(await other.menu()).toEqual(['Delete'])
     }
+    await vi.waitFor(isLate, WAIT)
   })
 
   test('a device whose clock is an hour fast shows a new comment as new, which can be edited', async () => {
@@ -392,18 +388,14 @@ describeInBrowser('what the widget does when things go wrong', () => {
   })
 
   test("tells the page's developer once which origin the stream refuses, while comments continue", async () => {
-    await paper.set({ allowedOrigins: [] })
-    try {
-      const article = newArticle()
-      const said: string[] = []
-      const ann = await paper.read(article, { as: 'ann', prepare: async (page) => listen(page, said) })
-      const text = `the stream refuses ${paper.site.url}. Add it to the tenant's allowedOrigins`
-      await vi.waitFor(() => expect(said).toEqual([expect.stringContaining(text)]), { ...WAIT, timeout: 20_000 })
-      await ann.write('Said all the same')
-      await ann.sees('Said all the same')
-    } finally {
-      await paper.set({ allowedOrigins: [paper.site.url] })
-    }
+    await paper.setInTest({ allowedOrigins: [] })
+    const article = newArticle()
+    const said: string[] = []
+    const ann = await paper.read(article, { as: 'ann', prepare: async (page) => listen(page, said) })
+    const text = `the stream refuses ${paper.site.url}. Add it to the tenant's allowedOrigins`
+    await vi.waitFor(() => expect(said).toEqual([expect.stringContaining(text)]), { ...WAIT, timeout: 20_000 })
+    await ann.write('Said all the same')
+    await ann.sees('Said all the same')
   })
 
   // These wait for the widget's retries; run concurrently, they wait only once. They change no

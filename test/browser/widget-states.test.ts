@@ -7,7 +7,6 @@ import { faultsInEveryLook, turn } from '../harness/looks.ts'
 import { newPath } from '../harness/static-site.ts'
 import { newArticle, useNewspaper, type Window } from '../harness/widget.ts'
 
-const LONG = 120_000
 const ANN = { as: 'ann' }
 const FIRST = 'A comment with a'
 
@@ -50,7 +49,7 @@ describeInBrowser('the widget has no faults in any look', () => {
     await paper.set({ moderationMode: 'none' })
     await paper.call('POST', `/comments/${rejected}/reject`, { reason: 'spam', message: 'Not here, please' })
     expect((await paper.call('GET', `/comments/${waits}`)).status).toBe('pending')
-  }, LONG)
+  })
 
   const read = async (options = {}, at = article): Promise<Window> => {
     const window = await paper.read(at, options)
@@ -246,14 +245,10 @@ describeInBrowser('the widget has no faults in any look', () => {
     ),
   }
 
-  test.each(Object.keys(STATES))(
-    '%s',
-    async (name) => {
-      const window = await STATES[name]!()
-      expect(await faultsInEveryLook(window.page, name)).toEqual([])
-    },
-    LONG,
-  )
+  test.each(Object.keys(STATES))('%s', async (name) => {
+    const window = await STATES[name]!()
+    expect(await faultsInEveryLook(window.page, name)).toEqual([])
+  })
 })
 
 describeInBrowser('the widget has no faults in any look where guests write', () => {
@@ -315,12 +310,8 @@ describeInBrowser('the widget has no faults in any look where guests write', () 
     },
   }
 
-  test.each(Object.keys(STATES))(
-    'a %s',
-    async (name) => {
-      const window = await STATES[name]!()
-      expect(await faultsInEveryLook(window.page, name)).toEqual([])
-    },
-    LONG,
-  )
+  test.each(Object.keys(STATES))('a %s', async (name) => {
+    const window = await STATES[name]!()
+    expect(await faultsInEveryLook(window.page, name)).toEqual([])
+  })
 })

@@ -6,8 +6,6 @@ import { first } from '../harness/processes.ts'
 import { TAB_WAIT, WATCH_STREAMS } from '../harness/tab-site.ts'
 import { newArticle, useNewspaperOfProcesses, type Window, windowOf } from '../harness/widget.ts'
 
-const LONG = 120_000
-
 /** The texts of the replies to its reader that a page was told of. */
 const TOLD = `heard.flatMap(({ name, detail }) => (name === 'reply' ? [detail.comment.body] : []))`
 
@@ -87,7 +85,7 @@ describeInBrowser('tabs with the widget', () => {
     return [leader, ...others] as [Window, Window, ...Window[]]
   }
 
-  test('of one reader and discussion have one stream, and each shows all', { timeout: LONG }, async () => {
+  test('of one reader and discussion have one stream, and each shows all', async () => {
     const tabs = await openTabs(3, 'ann')
     await reply(3)
     for (const tab of tabs) await expectAll(tab)
@@ -111,7 +109,7 @@ describeInBrowser('tabs with the widget', () => {
         await page.waitForEvent('crash')
       },
     ],
-  ])('lose, double and reorder nothing when the one with the stream is %s', { timeout: LONG }, async (_how, end) => {
+  ])('lose, double and reorder nothing when the one with the stream is %s', async (_how, end) => {
     const [leader, ...left] = await openTabs(3, 'ann')
     await reply(2)
     for (const tab of left) await expectAll(tab)
@@ -124,7 +122,6 @@ describeInBrowser('tabs with the widget', () => {
 
   test.skipIf(!hasWholeBrowser)(
     `give the stream to another while the one with it is in the back/forward cache${hasWholeBrowser ? '' : ' (skipped: needs a whole Chromium)'}`,
-    { timeout: LONG },
     async () => {
       const [leader, other] = await openTabs(2, 'ann')
       await leader.page.evaluate(`addEventListener('pageshow', ({ persisted }) => (window.isFromCache = persisted))`)
@@ -141,7 +138,7 @@ describeInBrowser('tabs with the widget', () => {
     },
   )
 
-  test('give the stream to another while the one with it is frozen', { timeout: LONG }, async () => {
+  test('give the stream to another while the one with it is frozen', async () => {
     const url = `${paper.site.url}/sign-in?as=ann&return=/articles/${article}`
     const tabs: Sleeper[] = []
     const expectTold = (tab: Sleeper) =>
@@ -170,7 +167,7 @@ describeInBrowser('tabs with the widget', () => {
     }
   })
 
-  test('ask for a fresh ticket when they get the stream late', { timeout: LONG }, async () => {
+  test('ask for a fresh ticket when they get the stream late', async () => {
     const leader = await read('ann')
     await expectStreams([leader], [1])
     const asked: string[] = []
@@ -191,7 +188,7 @@ describeInBrowser('tabs with the widget', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('of other readers, and of nobody, have other streams', { timeout: LONG }, async () => {
+  test('of other readers, and of nobody, have other streams', async () => {
     const [ann, annToo] = await openTabs(2, 'ann')
     await signIn(ann, 'bob')
     const bob = await openBeside(ann)
@@ -219,7 +216,7 @@ describeInBrowser('tabs with the widget', () => {
     for (const tab of [ann, annToo, nobody]) await tab.seesNot('Held, and shown')
   })
 
-  test('load again as another reader, who has signed in elsewhere', { timeout: LONG }, async () => {
+  test('load again as another reader, who has signed in elsewhere', async () => {
     const [ann, annToo] = await openTabs(2, 'ann')
     const ofBob = await paper.post(article, 'bob', 'One of Bob')
     await signIn(ann, 'bob')
@@ -237,7 +234,7 @@ describeInBrowser('tabs with the widget', () => {
     expect(await told(annToo)).toEqual([])
   })
 
-  test('each have a stream where the browser has no locks, or none for this page', { timeout: LONG }, async () => {
+  test('each have a stream where the browser has no locks, or none for this page', async () => {
     const scripts = [
       `Object.defineProperty(Navigator.prototype, 'locks', { get: () => undefined })`,
       `LockManager.prototype.request = () => Promise.reject(new DOMException('not here', 'SecurityError'))`,
@@ -254,7 +251,7 @@ describeInBrowser('tabs with the widget', () => {
     }
   })
 
-  test('say that they are offline, and go on, whichever has the stream', { timeout: LONG }, async () => {
+  test('say that they are offline, and go on, whichever has the stream', async () => {
     const tabs = await openTabs(2, 'ann')
     const context = tabs[0].page.context()
     await context.setOffline(true)
@@ -272,7 +269,7 @@ describeInBrowser('tabs with the widget', () => {
     await expectStreams(tabs, [1, 0])
   })
 
-  test('catch up after a restart of the service', { timeout: LONG }, async () => {
+  test('catch up after a restart of the service', async () => {
     const tabs = await openTabs(2, 'ann')
     await reply(1)
     await first(paper.service.apis).kill()

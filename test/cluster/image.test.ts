@@ -37,7 +37,7 @@ describe('the folder of the container image', { timeout: LONG }, () => {
     // The cache of `npm ci` is not there while an image is built.
     const env = { PATH, HOME, npm_config_cache: join(folder, 'no-cache') }
     execFileSync(join(ROOT, 'deploy/image/build.sh'), [tree], { env, stdio: ['ignore', 'ignore', 'inherit'] })
-  }, LONG)
+  })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test('contains no tools, and is small', () => {

@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const LONG = 120_000
 const CLIENT = '@engagement-service/client'
 
 const hasRegistry =
@@ -17,7 +16,7 @@ const skipped = hasRegistry ? '' : ' (skipped: the registry of npm does not answ
 const made = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
 beforeAll(() => {
   execFileSync(process.execPath, [join(ROOT, 'deploy/npm/packages.mjs'), made])
-}, LONG)
+})
 afterAll(() => rmSync(made, { recursive: true, force: true }))
 
 /** Packs a package and installs it into a site, which has no other. */
@@ -105,41 +104,34 @@ function typeErrorsWith(folder: string, options: object): string {
 
 // A dependency's `overrides` do not apply: an installation of the service gets what its
 // dependencies request.
-test.skipIf(!hasRegistry)(
-  `installing the service prints no warnings on Node ${process.version}${skipped}`,
-  () => {
-    const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
-    try {
-      const { name, version, type, engines, dependencies } = JSON.parse(
-        readFileSync(join(ROOT, 'package.json'), 'utf8'),
-      ) as Record<string, unknown>
-      mkdirSync(join(folder, 'service'))
-      writeFileSync(
-        join(folder, 'service/package.json'),
-        JSON.stringify({ name, version, type, engines, dependencies }),
-      )
-      writeFileSync(join(folder, 'package.json'), '{}')
-      const npm = (...args: string[]) => spawnSync('npm', args, { cwd: folder, encoding: 'utf8' })
-      const tarball = npm('pack', '--silent', './service').stdout.trim()
-      const options = ['--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=warn']
-      const { status, stderr } = npm('install', ...options, `./${tarball}`)
-      expect(stderr.split('\n').filter((line) => /EBADENGINE|ERESOLVE|deprecated/.test(line))).toEqual([])
-      expect(status).toBe(0)
-      const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as { packages: object }
-      expect(Object.keys(packages).length).toBeGreaterThan(100)
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
-  },
-  LONG,
-)
+test.skipIf(!hasRegistry)(`installing the service prints no warnings on Node ${process.version}${skipped}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+  try {
+    const { name, version, type, engines, dependencies } = JSON.parse(
+      readFileSync(join(ROOT, 'package.json'), 'utf8'),
+    ) as Record<string, unknown>
+    mkdirSync(join(folder, 'service'))
+    writeFileSync(join(folder, 'service/package.json'), JSON.stringify({ name, version, type, engines, dependencies }))
+    writeFileSync(join(folder, 'package.json'), '{}')
+    const npm = (...args: string[]) => spawnSync('npm', args, { cwd: folder, encoding: 'utf8' })
+    const tarball = npm('pack', '--silent', './service').stdout.trim()
+    const options = ['--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=warn']
+    const { status, stderr } = npm('install', ...options, `./${tarball}`)
+    expect(stderr.split('\n').filter((line) => /EBADENGINE|ERESOLVE|deprecated/.test(line))).toEqual([])
+    expect(status).toBe(0)
+    const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as { packages: object }
+    expect(Object.keys(packages).length).toBeGreaterThan(100)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
 
-describe('@engagement-service/client', { timeout: LONG }, () => {
+describe('@engagement-service/client', () => {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
   const installed = join(folder, 'node_modules', CLIENT)
   const node = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
 
-  beforeAll(() => install(folder, 'browser'), LONG)
+  beforeAll(() => install(folder, 'browser'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test('installs by itself, and holds what its exports name', () => {
@@ -237,7 +229,7 @@ test.each([
       const text = readFileSync(new URL(import.meta.resolve('@engagement-service/widget')), 'utf8')
       console.log(/export\\s*\\{[^}]*setStrings/.test(text) && text.includes('engagement-count') && 'works')`,
   },
-])('$name is whole, runs by itself, and has types', { timeout: LONG }, ({ name, folder: its, page, run }) => {
+])('$name is whole, runs by itself, and has types', ({ name, folder: its, page, run }) => {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
   try {
     install(folder, its)
@@ -297,14 +289,14 @@ describe.each([
       import { renderToString } from 'vue/server-renderer'
       console.log(await renderToString(createSSRApp(() => h(EngagementThread, { html: process.env.HTML, service: 'https://x.example', signIn: '/in' }))))`,
   },
-])('$name', { timeout: LONG }, ({ name, folder: its, needs, types, page, draw }) => {
+])('$name', ({ name, folder: its, needs, types, page, draw }) => {
   const folder = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
   beforeAll(() => {
     install(folder, its)
     // The framework is a peer: the site has it already.
     for (const each of [...needs, ...types]) link(folder, each)
     link(folder, '@types/node')
-  }, LONG)
+  })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test('holds what its exports name, and depends on nothing but the framework', () => {

@@ -12,7 +12,6 @@ import { first, type Processes, runMain, type ServiceProcess, startProcesses } f
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 
-const LONG = 60_000
 const WAIT = { timeout: 20_000, interval: 20 }
 const METRICS_TOKEN = 'a token of sixteen'.replaceAll(' ', '-')
 const skipped = onServer ? '' : ' (skipped: needs DATABASE_URL)'
@@ -56,7 +55,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     })
     parent = first(service.apis)
     await service.ok('PATCH', '/settings', { rateLimit: { perSecond: 10_000, burst: 100_000 } })
-  }, LONG)
+  })
   afterAll(async () => {
     await service.close()
     await receiver.close()
@@ -109,7 +108,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     expect(parent.run.stdout).toMatch(/\n3 processes serve: 2 apis and 1 worker\.\n$/)
   })
 
-  test('an event in one process reaches the other at once', { timeout: LONG }, async () => {
+  test('an event in one process reaches the other at once', async () => {
     const discussionId = await newDiscussion('news')
     const followers = await follow(discussionId, 8)
     for (let n = 1; n <= 20; n++) expect(await comment(discussionId, `comment ${n}`)).toBe(201)
@@ -119,7 +118,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     expect(await figure('stream_connections')).toBe(8)
   })
 
-  test('a rate limit counts over all processes', { timeout: LONG }, async () => {
+  test('a rate limit counts over all processes', async () => {
     const { json } = await service.call('POST', '/keys', { body: { capabilities: [], label: 'limited' } })
     const limit = (perSecond: number, burst: number) =>
       service.call('PATCH', '/settings', { body: { rateLimit: { perSecond, burst } } })
@@ -145,7 +144,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     }
   })
 
-  test('the cap of streams counts over all processes', { timeout: LONG }, async () => {
+  test('the cap of streams counts over all processes', async () => {
     const discussionId = await newDiscussion('places')
     const limit = (maxStreams: number) => service.call('PATCH', '/settings', { body: { stream: { maxStreams } } })
     expect((await limit(5)).status).toBe(200)
@@ -167,42 +166,38 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     }
   })
 
-  test(
-    'kill -9 of an api: the other continues, it is restarted, and no counter goes down',
-    { timeout: LONG },
-    async () => {
-      const discussionId = await newDiscussion('killed')
-      const followers = await follow(discussionId, 10)
-      const asked = await figure('http_request_duration_seconds_count')
-      const [victim = 0] = pidsOf('api')
-      const posted: number[] = []
-      const posting = (async () => {
-        for (let n = 1; n <= 60; n++) posted.push(await comment(discussionId, `comment ${n}`).catch(() => 0))
-      })()
-      await vi.waitFor(() => expect(posted.length).toBeGreaterThan(10), WAIT)
-      process.kill(victim, 'SIGKILL')
-      await posting
-      const acknowledged = posted.filter((status) => status === 201).length
-      // Requests under way at the killed process fail.
-      expect(posted.filter((status) => status !== 201 && status !== 0)).toEqual([])
-      await whole()
-      expect(pidsOf('api')).not.toContain(victim)
-      expect(await figure('http_request_duration_seconds_count')).toBeGreaterThanOrEqual(asked)
-      const { json } = await service.call('GET', `/discussions/${discussionId}`)
-      const seqs = Array.from({ length: json.commentCount as number }, (_, index) => index + 1)
-      expect(seqs.length).toBeGreaterThanOrEqual(acknowledged)
-      const cut = followers.filter(({ closed }) => closed)
-      const kept = followers.filter(({ closed }) => !closed)
-      expect(Math.min(cut.length, kept.length)).toBeGreaterThan(0)
-      await vi.waitFor(() => kept.forEach((follower) => expect(follower.seqs).toEqual(seqs)), WAIT)
-      for (const follower of cut) {
-        const [resumed] = await follow(discussionId, 1, String(follower.seqs.at(-1) ?? 0))
-        await vi.waitFor(() => expect([...follower.seqs, ...(resumed?.seqs ?? [])]).toEqual(seqs), WAIT)
-      }
-    },
-  )
+  test('kill -9 of an api: the other continues, it is restarted, and no counter goes down', async () => {
+    const discussionId = await newDiscussion('killed')
+    const followers = await follow(discussionId, 10)
+    const asked = await figure('http_request_duration_seconds_count')
+    const [victim = 0] = pidsOf('api')
+    const posted: number[] = []
+    const posting = (async () => {
+      for (let n = 1; n <= 60; n++) posted.push(await comment(discussionId, `comment ${n}`).catch(() => 0))
+    })()
+    await vi.waitFor(() => expect(posted.length).toBeGreaterThan(10), WAIT)
+    process.kill(victim, 'SIGKILL')
+    await posting
+    const acknowledged = posted.filter((status) => status === 201).length
+    // Requests under way at the killed process fail.
+    expect(posted.filter((status) => status !== 201 && status !== 0)).toEqual([])
+    await whole()
+    expect(pidsOf('api')).not.toContain(victim)
+    expect(await figure('http_request_duration_seconds_count')).toBeGreaterThanOrEqual(asked)
+    const { json } = await service.call('GET', `/discussions/${discussionId}`)
+    const seqs = Array.from({ length: json.commentCount as number }, (_, index) => index + 1)
+    expect(seqs.length).toBeGreaterThanOrEqual(acknowledged)
+    const cut = followers.filter(({ closed }) => closed)
+    const kept = followers.filter(({ closed }) => !closed)
+    expect(Math.min(cut.length, kept.length)).toBeGreaterThan(0)
+    await vi.waitFor(() => kept.forEach((follower) => expect(follower.seqs).toEqual(seqs)), WAIT)
+    for (const follower of cut) {
+      const [resumed] = await follow(discussionId, 1, String(follower.seqs.at(-1) ?? 0))
+      await vi.waitFor(() => expect([...follower.seqs, ...(resumed?.seqs ?? [])]).toEqual(seqs), WAIT)
+    }
+  })
 
-  test('a frozen api delays one connection, and all are answered once it is killed', { timeout: LONG }, async () => {
+  test('a frozen api delays one connection, and all are answered once it is killed', async () => {
     const [victim = 0] = pidsOf('api')
     process.kill(victim, 'SIGSTOP')
     // Each on a connection of its own.
@@ -222,7 +217,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     await whole()
   })
 
-  test('a frozen parent: streams open meanwhile, and its state does not linger', { timeout: LONG }, async () => {
+  test('a frozen parent: streams open meanwhile, and its state does not linger', async () => {
     const discussionId = await newDiscussion('still')
     const before = await follow(discussionId, 2)
     const headers = { 'x-api-key': service.apiKey }
@@ -266,7 +261,7 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     await limit(20_000)
   })
 
-  test('kill -9 of the worker: it is restarted', { timeout: LONG }, async () => {
+  test('kill -9 of the worker: it is restarted', async () => {
     const [victim = 0] = pidsOf('worker')
     process.kill(victim, 'SIGKILL')
     await vi.waitFor(() => expect(pidsOf('worker')).not.toContain(victim), WAIT)
@@ -277,52 +272,44 @@ describe.skipIf(!onServer)(`WORKERS=2: processes on one port under one parent, w
     }, WAIT)
   })
 
-  test(
-    'kill -9 of the parent: no process stays behind, and the next start has all data',
-    { timeout: LONG },
-    async () => {
-      const discussionId = await newDiscussion('orphans')
-      expect(await comment(discussionId, 'before')).toBe(201)
-      await whole()
-      const pids = [...pidsOf('api'), ...pidsOf('worker')]
-      expect(pids).toHaveLength(3)
-      await parent.kill()
-      await vi.waitFor(() => pids.forEach((pid) => expect(() => process.kill(pid, 0)).toThrow('ESRCH')), WAIT)
-      await parent.start()
-      const { json } = await service.call('GET', `/discussions/${discussionId}`)
-      expect(json.commentCount).toBe(1)
-    },
-  )
+  test('kill -9 of the parent: no process stays behind, and the next start has all data', async () => {
+    const discussionId = await newDiscussion('orphans')
+    expect(await comment(discussionId, 'before')).toBe(201)
+    await whole()
+    const pids = [...pidsOf('api'), ...pidsOf('worker')]
+    expect(pids).toHaveLength(3)
+    await parent.kill()
+    await vi.waitFor(() => pids.forEach((pid) => expect(() => process.kill(pid, 0)).toThrow('ESRCH')), WAIT)
+    await parent.start()
+    const { json } = await service.call('GET', `/discussions/${discussionId}`)
+    expect(json.commentCount).toBe(1)
+  })
 
-  test(
-    'SIGTERM: streams get their end, no request under way fails, and all processes end within the grace period',
-    { timeout: LONG },
-    async () => {
-      const discussionId = await newDiscussion('stopped')
-      const followers = await follow(discussionId, 6)
-      const apis = pidsOf('api')
-      const posted: number[] = []
-      let isOver = false
-      const clients = Array.from({ length: 4 }, async () => {
-        while (!isOver) {
-          const status = await comment(discussionId, 'on and on').catch(({ cause }: Error) =>
-            String((cause as NodeJS.ErrnoException).code),
-          )
-          // Refused connections are what a balancer goes elsewhere for. The kernel resets one that
-          // nobody has accepted when the port closes.
-          if (status === 'ECONNREFUSED' || status === 'ECONNRESET') return
-          posted.push(status as number)
-        }
-      })
-      await vi.waitFor(() => expect(posted.length).toBeGreaterThan(20), WAIT)
-      await parent.stop()
-      isOver = true
-      await Promise.all(clients)
-      expect(new Set(posted)).toEqual(new Set([201]))
-      expect(followers.map(({ goodbye }) => goodbye?.event)).toEqual(followers.map(() => 'connection-timeout'))
-      for (const pid of apis) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
-    },
-  )
+  test('SIGTERM: streams get their end, no request under way fails, and all processes end within the grace period', async () => {
+    const discussionId = await newDiscussion('stopped')
+    const followers = await follow(discussionId, 6)
+    const apis = pidsOf('api')
+    const posted: number[] = []
+    let isOver = false
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver) {
+        const status = await comment(discussionId, 'on and on').catch(({ cause }: Error) =>
+          String((cause as NodeJS.ErrnoException).code),
+        )
+        // Refused connections are what a balancer goes elsewhere for. The kernel resets one that
+        // nobody has accepted when the port closes.
+        if (status === 'ECONNREFUSED' || status === 'ECONNRESET') return
+        posted.push(status as number)
+      }
+    })
+    await vi.waitFor(() => expect(posted.length).toBeGreaterThan(20), WAIT)
+    await parent.stop()
+    isOver = true
+    await Promise.all(clients)
+    expect(new Set(posted)).toEqual(new Set([201]))
+    expect(followers.map(({ goodbye }) => goodbye?.event)).toEqual(followers.map(() => 'connection-timeout'))
+    for (const pid of apis) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+  })
 })
 
 test('a process that writes to a parent that has just ended gets an error, and nothing is thrown', async () => {
@@ -349,7 +336,7 @@ test('a process that writes to a parent that has just ended gets an error, and n
   expect([await ended, stderr]).toEqual([[7, null], ''])
 })
 
-test('an impossible start ends with one line of one process', { timeout: LONG }, async () => {
+test('an impossible start ends with one line of one process', async () => {
   const run = runMain({
     WORKERS: '3',
     DATABASE_URL: 'postgres://postgres@127.0.0.1:1/nothing',

@@ -13,7 +13,6 @@ import {
   startSentinels,
 } from '../harness/redis.ts'
 
-const LONG = 60_000
 const PREFIX = 'engagement-test:'
 const CHANNELS = Array.from({ length: 30 }, (_, n) => `discussion:${n}`)
 const skipped = hasRedisServer ? '' : ' (skipped: needs redis-server)'
@@ -95,7 +94,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
     pair = new Pair(cluster.nodes.filter((node) => node !== second).map(({ url }) => url))
     await vi.waitFor(() => expect(pair.isUp).toBe(true), { timeout: 10_000 })
     await pair.follow()
-  }, LONG)
+  })
   afterAll(async () => {
     await pair.close()
     await cluster.stop()
@@ -117,7 +116,7 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
       { timeout: 10_000 },
     )
 
-  test('a node joins and takes over a slot: the bus stays up', { timeout: LONG }, async () => {
+  test('a node joins and takes over a slot: the bus stays up', async () => {
     await isBack()
     // A client does not count a node as down within 4 s of its first sight.
     await staysLive(live, 4500)
@@ -155,25 +154,21 @@ describe.skipIf(!hasRedisServer)(`a Redis Cluster of three nodes${skipped}`, () 
     }
   })
 
-  test(
-    'a node vanishes silently: channels of the others stay live, and its own are back when it is',
-    { timeout: LONG },
-    async () => {
-      await isBack()
-      const outages = pair.outages.length
-      proxy.silence(true)
-      await staysLive(live, 4000)
-      expect(await pair.through(dead, 200)).toEqual([])
-      expect(pair.isUp).toBe(false)
-      // After this, a node answers that does not know the earlier connections.
-      proxy.forget()
-      proxy.silence(false)
-      await isBack()
-      expect(pair.outages.length - outages).toBeLessThanOrEqual(4)
-    },
-  )
+  test('a node vanishes silently: channels of the others stay live, and its own are back when it is', async () => {
+    await isBack()
+    const outages = pair.outages.length
+    proxy.silence(true)
+    await staysLive(live, 4000)
+    expect(await pair.through(dead, 200)).toEqual([])
+    expect(pair.isUp).toBe(false)
+    // After this, a node answers that does not know the earlier connections.
+    proxy.forget()
+    proxy.silence(false)
+    await isBack()
+    expect(pair.outages.length - outages).toBeLessThanOrEqual(4)
+  })
 
-  test('a node is killed: its channels are back when it is', { timeout: LONG }, async () => {
+  test('a node is killed: its channels are back when it is', async () => {
     await cluster.nodes[1]?.stop()
     // By then the others have marked it as failed.
     await staysLive(live, 2000)
@@ -194,13 +189,13 @@ describe.skipIf(!hasRedisServer)(`Redis under three sentinels${skipped}`, () => 
     pair = new Pair([sentinels.url])
     await vi.waitFor(() => expect(pair.isUp).toBe(true), { timeout: 10_000 })
     await pair.follow()
-  }, LONG)
+  })
   afterAll(async () => {
     await pair.close()
     await sentinels.stop()
   })
 
-  test('the primary freezes: the bus is back within 10 s of its replacement', { timeout: LONG }, async () => {
+  test('the primary freezes: the bus is back within 10 s of its replacement', async () => {
     expect(await pair.through(CHANNELS)).toEqual(CHANNELS)
     sentinels.primary.freeze()
     await vi.waitFor(async () => expect(await sentinels.primaryPort()).toBe(sentinels.replica.port), {

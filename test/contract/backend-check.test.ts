@@ -6,7 +6,7 @@ import type { App } from '../../src/core/app.ts'
 import { ServiceError } from '../../src/core/errors.ts'
 import { askOutside, inOneTransaction } from '../../src/core/scope.ts'
 import { open, shut } from '../harness/backends.ts'
-import { startService, useService } from '../harness/service.ts'
+import { startOwn, useService } from '../harness/service.ts'
 import { keyOf } from '../harness/sites.ts'
 
 const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
@@ -169,7 +169,7 @@ test('an address is refused as that of a webhook is', async () => {
 })
 
 test('the refusal of an address of this machine says what to do in development', async () => {
-  const closed = await startService({ worker: false, env: { WEBHOOK_ALLOWED_CIDRS: '' } })
+  const closed = await startOwn({ env: { WEBHOOK_ALLOWED_CIDRS: '' } })
   const settings = 'WEBHOOK_ALLOW_HTTP=true and WEBHOOK_ALLOWED_CIDRS=127.0.0.0/8'
   const of = (address: string) => closed.call('POST', '/backend-check', { body: { url: address } })
   for (const address of ['http://localhost:3000/engagement', 'https://127.0.0.1:3000/engagement']) {
@@ -179,7 +179,6 @@ test('the refusal of an address of this machine says what to do in development',
   expect((await of('http://www.example.com/engagement')).json.errors[0].message).toBe('must be an https URL')
   const { json } = await of('https://localhost:3000/engagement')
   expect([json.answers, json.finding]).toEqual([false, expect.stringContaining(settings)])
-  await closed.close()
 })
 
 test('it needs manage_api_keys, and ten at once are the most', async () => {

@@ -8,7 +8,7 @@ import { documentErrors } from '../../src/graphql/documents/rules.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { refusalIn } from '../harness/refusal.ts'
 import { DESCRIBED_ROUTES } from '../harness/routes.ts'
-import { startService, useService } from '../harness/service.ts'
+import { startOwn, useService } from '../harness/service.ts'
 
 const PATHS = ['/graphql', '/graphql/stream'] as const
 
@@ -282,7 +282,7 @@ describe('introspection', () => {
     'takes eleven tokens of an address: %s',
     async (field) => {
       const env = { UNAUTHENTICATED_RATE_PER_SECOND: '0.001', UNAUTHENTICATED_RATE_BURST: '13' }
-      const limited = await startService({ worker: false, env })
+      const limited = await startOwn({ env })
       const ask = async (query: string) =>
         (
           await fetch(`${limited.url}/graphql`, {
@@ -294,7 +294,6 @@ describe('introspection', () => {
       const statuses: number[] = []
       for (const query of [`{ ${field} }`, '{ __typename } # __schema', '{ __typename }', '{ __typename }'])
         statuses.push(await ask(query))
-      await limited.close()
       expect(statuses).toEqual([200, 200, 200, 429])
     },
   )
@@ -331,10 +330,9 @@ describe('introspection', () => {
 
   test('and GraphiQL have separate settings', async () => {
     const env = { GRAPHQL_INTROSPECTION: 'false', GRAPHIQL: 'true' }
-    const half = await startService({ worker: false, env })
+    const half = await startOwn({ env })
     const page = await (await fetch(`${half.url}/graphql`, { headers: { accept: 'text/html' } })).text()
     const refused = await send('/graphql', QUERY, {}, half)
-    await half.close()
     expect(page).toContain('<html')
     const [, first = '""'] = /"defaultQuery":("(?:[^"\\]|\\.)*")/.exec(page) ?? []
     const comments = (JSON.parse(first) as string).split('\n').filter((line) => line.startsWith('#'))

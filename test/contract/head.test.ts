@@ -71,7 +71,7 @@ test('HEAD is answered as GET is, without a body, at every path with GET but for
     expect([path, head.status, head.body]).toEqual([path, got.status, ''])
     expect(steady(head.headers), path).toEqual(steady(got.headers))
   }
-}, 120_000)
+})
 
 test('HEAD of a subscription is refused, and runs nothing', async () => {
   const { status } = await ask('HEAD', '/graphql?query=subscription{moderationQueueChanged{__typename}}')

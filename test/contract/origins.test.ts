@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 
-import { startService, useService } from '../harness/service.ts'
+import { startOwn, useService } from '../harness/service.ts'
 
 const ORIGIN = 'https://www.example.com'
 const FOREIGN = 'https://evil.example'
@@ -126,8 +126,7 @@ describe('a refusal before the tenant is known', () => {
   })
 
   test('of an address over its rate costs no query, however many origins it names', async () => {
-    const limited = await startService({
-      worker: false,
+    const limited = await startOwn({
       env: { UNAUTHENTICATED_RATE_PER_SECOND: '0.01', UNAUTHENTICATED_RATE_BURST: '5' },
     })
     const query = vi.spyOn(limited.app.db, 'query')
@@ -136,7 +135,6 @@ describe('a refusal before the tenant is known', () => {
     }
     const looked = query.mock.calls.filter(([{ name }]) => name === 'find_origin')
     query.mockRestore()
-    await limited.close()
     expect(looked).toHaveLength(5)
   })
 })

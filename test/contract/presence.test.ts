@@ -1,20 +1,16 @@
-import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 
 import { hubOf } from '../../src/live/hub.ts'
 import { PresenceReporter } from '../../src/domains/tickets/presence.ts'
-import { type TestTenant, useService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 import type { StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 import { useStreams } from '../harness/streams.ts'
 
 const service = useService()
-let other: TestTenant
 const { open } = useStreams(service)
 const reporters: PresenceReporter[] = []
 
-beforeAll(async () => {
-  other = await service.addTenant('other')
-})
 afterEach(() => Promise.all(reporters.splice(0).map((reporter) => reporter.stop())))
 
 async function connect(discussionId: string): Promise<StreamClient> {
@@ -126,12 +122,4 @@ test('the hub counts nothing twice and leaves nothing behind', async () => {
       .counts()
       .filter(({ discussionId }) => discussionId === id),
   ).toEqual([])
-})
-
-test("another tenant's discussion is 404", async () => {
-  const id = await service.newDiscussion()
-  const { status } = await service.call('GET', `/discussions/${id}/presence`, {
-    headers: { 'x-api-key': other.apiKey },
-  })
-  expect(status).toBe(404)
 })

@@ -11,7 +11,7 @@ import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
 import { makeTlsSettings } from '../harness/certificates.ts'
 import { randomOf } from '../harness/random.ts'
 import { SEED } from '../harness/seed.ts'
-import { startService, type TestService, useService } from '../harness/service.ts'
+import { startOwn, startService, type TestService, useService } from '../harness/service.ts'
 
 const service = useService()
 const clients: Client<boolean>[] = []
@@ -229,34 +229,26 @@ test('a field that fails is an error in the payload of its event only', async ()
 })
 
 test('at a shutdown a subscription ends without complete, and is forgotten', async () => {
-  const own = await startService({ worker: false })
-  try {
-    const discussionId = await own.newDiscussion()
-    const seen = subscribe(EVENTS, { of: own, variables: { discussionId } })
-    await subscribed(1, own)
-    await hubOf(own.app).close({ graceMs: 100 })
-    await vi.waitFor(() => expect(seen.failure).toBeInstanceOf(NetworkError))
-    expect(seen.done).toBe(false)
-    expect(subscriptionsOf(own.app).size).toBe(0)
-  } finally {
-    await own.close()
-  }
+  const own = await startOwn()
+  const discussionId = await own.newDiscussion()
+  const seen = subscribe(EVENTS, { of: own, variables: { discussionId } })
+  await subscribed(1, own)
+  await hubOf(own.app).close({ graceMs: 100 })
+  await vi.waitFor(() => expect(seen.failure).toBeInstanceOf(NetworkError))
+  expect(seen.done).toBe(false)
+  expect(subscriptionsOf(own.app).size).toBe(0)
 })
 
 test('sends heartbeats during silence', async () => {
-  const own = await startService({ worker: false, env: { STREAM_HEARTBEAT_SECONDS: '1' } })
-  try {
-    const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await own.newDiscussion() } })
-    const headers = { 'x-api-key': own.apiKey, accept: 'text/event-stream', 'content-type': 'application/json' }
-    const response = await fetch(`${own.url}/graphql/stream`, { method: 'POST', headers, body })
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-    let text = ''
-    while (text.length < 9) text += (await reader?.read())?.value ?? ''
-    expect(text).toMatch(/^(:\n\n)+$/)
-    await reader?.cancel()
-  } finally {
-    await own.close()
-  }
+  const own = await startOwn({ env: { STREAM_HEARTBEAT_SECONDS: '1' } })
+  const body = JSON.stringify({ query: EVENTS, variables: { discussionId: await own.newDiscussion() } })
+  const headers = { 'x-api-key': own.apiKey, accept: 'text/event-stream', 'content-type': 'application/json' }
+  const response = await fetch(`${own.url}/graphql/stream`, { method: 'POST', headers, body })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  while (text.length < 9) text += (await reader?.read())?.value ?? ''
+  expect(text).toMatch(/^(:\n\n)+$/)
+  await reader?.cancel()
 })
 
 describe('POST /graphql', () => {

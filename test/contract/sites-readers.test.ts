@@ -4,7 +4,7 @@ import { exportSPKI, generateKeyPair, SignJWT } from 'jose'
 import { beforeAll, describe, expect, test } from 'vitest'
 
 import { addSite, keyOf, now, ORIGIN, page, type TestSite } from '../harness/sites.ts'
-import { startService, useService } from '../harness/service.ts'
+import { startOwn, useService } from '../harness/service.ts'
 
 const service = useService()
 let site: TestSite
@@ -277,40 +277,26 @@ describe('limits', () => {
   })
 
   test('an address has a bucket at each site, and empties no other', async () => {
-    const strict = await startService({
-      worker: false,
-      env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '2' },
-    })
-    try {
-      const [own, other] = [await addSite(strict, strict), await addSite(strict, strict)]
-      const answers = await Promise.all(Array.from({ length: 30 }, () => own.ask('GET', '/settings')))
-      expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(0)
-      // Before the token is looked at, and before any work.
-      const all = await Promise.all(Array.from({ length: 30 }, () => me('not a token', own)))
-      expect(all.filter(({ status }) => status === 429).length).toBeGreaterThan(0)
-      expect((await other.ask('GET', '/settings')).status).toBe(200)
-      expect((await strict.call('GET', '/discussions')).status).toBe(200)
-      expect((await own.ask('GET', '/settings')).headers.get('access-control-allow-origin')).toBe(ORIGIN)
-    } finally {
-      await strict.close()
-    }
+    const strict = await startOwn({ env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '2' } })
+    const [own, other] = [await addSite(strict, strict), await addSite(strict, strict)]
+    const answers = await Promise.all(Array.from({ length: 30 }, () => own.ask('GET', '/settings')))
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(0)
+    // Before the token is looked at, and before any work.
+    const all = await Promise.all(Array.from({ length: 30 }, () => me('not a token', own)))
+    expect(all.filter(({ status }) => status === 429).length).toBeGreaterThan(0)
+    expect((await other.ask('GET', '/settings')).status).toBe(200)
+    expect((await strict.call('GET', '/discussions')).status).toBe(200)
+    expect((await own.ask('GET', '/settings')).headers.get('access-control-allow-origin')).toBe(ORIGIN)
   })
 
   test('made-up keys are at the expense of their address, and lock out no site', async () => {
-    const strict = await startService({
-      worker: false,
-      env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '2' },
-    })
-    try {
-      const own = await addSite(strict, strict)
-      expect((await own.ask('GET', '/settings')).status).toBe(200)
-      const guess = (n: number) => fetch(`${strict.url}/engagement/pk_${String(n).padStart(64, '0')}/settings`)
-      const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)))
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 429]))
-      expect((await own.ask('GET', '/settings')).status).toBe(200)
-    } finally {
-      await strict.close()
-    }
+    const strict = await startOwn({ env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '2' } })
+    const own = await addSite(strict, strict)
+    expect((await own.ask('GET', '/settings')).status).toBe(200)
+    const guess = (n: number) => fetch(`${strict.url}/engagement/pk_${String(n).padStart(64, '0')}/settings`)
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 429]))
+    expect((await own.ask('GET', '/settings')).status).toBe(200)
   })
 })
 

@@ -9,7 +9,7 @@ import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { schema } from '../../src/api/execution/schema.ts'
 import { makeTlsSettings } from '../harness/certificates.ts'
-import { startService, type TestService, type TestTenant, useService } from '../harness/service.ts'
+import { startOwn, startService, type TestService, type TestTenant, useService } from '../harness/service.ts'
 
 const QUERY = `subscription ($discussionId: ID!, $lastEventId: String) {
   discussionEvents(discussionId: $discussionId, lastEventId: $lastEventId) { seq }
@@ -149,46 +149,42 @@ describe.each(WAYS)('a subscription by %s', (_name, path, single) => {
 })
 
 test('all end at a stop without complete, after every event before it', async () => {
-  const own = await startService({ worker: false })
-  try {
-    const key = { 'x-api-key': own.apiKey }
-    const to = await own.newDiscussion()
-    const follows = WAYS.map(([name, path, single]) => {
-      const events: string[] = []
-      const failure = new Promise((resolve) => {
-        const client = createClient({
-          url: own.url + path,
-          singleConnection: single,
-          headers: key,
-          retryAttempts: 0,
-          onMessage: ({ event }) => events.push(event),
-        })
-        clients.push(client)
-        const request = { query: QUERY, variables: { discussionId: to, lastEventId: '0' } }
-        client.subscribe(request, { next: () => undefined, error: resolve, complete: () => resolve('complete') })
+  const own = await startOwn()
+  const key = { 'x-api-key': own.apiKey }
+  const to = await own.newDiscussion()
+  const follows = WAYS.map(([name, path, single]) => {
+    const events: string[] = []
+    const failure = new Promise((resolve) => {
+      const client = createClient({
+        url: own.url + path,
+        singleConnection: single,
+        headers: key,
+        retryAttempts: 0,
+        onMessage: ({ event }) => events.push(event),
       })
-      return { name, events, failure }
+      clients.push(client)
+      const request = { query: QUERY, variables: { discussionId: to, lastEventId: '0' } }
+      client.subscribe(request, { next: () => undefined, error: resolve, complete: () => resolve('complete') })
     })
-    const post = async (): Promise<void> => {
-      const headers = await own.as('ada')
-      await own.call('POST', `/discussions/${to}/comments`, { body: { body: 'Hello' }, headers })
-    }
-    await post()
-    for (const { name, events } of follows) await vi.waitFor(() => expect(events, name).toEqual(['next']))
-    await post()
-    await hubOf(own.app).sessions.endAll(0)
-    for (const { name, events, failure } of follows) {
-      expect(await failure, name).toBeInstanceOf(NetworkError)
-      expect(events.slice(1).every((event) => event === 'next')).toBe(true)
-    }
-  } finally {
-    await own.close()
+    return { name, events, failure }
+  })
+  const post = async (): Promise<void> => {
+    const headers = await own.as('ada')
+    await own.call('POST', `/discussions/${to}/comments`, { body: { body: 'Hello' }, headers })
+  }
+  await post()
+  for (const { name, events } of follows) await vi.waitFor(() => expect(events, name).toEqual(['next']))
+  await post()
+  await hubOf(own.app).sessions.endAll(0)
+  for (const { name, events, failure } of follows) {
+    expect(await failure, name).toBeInstanceOf(NetworkError)
+    expect(events.slice(1).every((event) => event === 'next')).toBe(true)
   }
 })
 
 // Node's fetch takes the end of a connection that was to close for that of a whole answer.
 test('while a process stops, subscriptions that begin break off for fetch', async () => {
-  const own = await startService({ worker: false })
+  const own = await startOwn()
   const key = { 'x-api-key': own.apiKey }
   /** What came of an answer, and how it ended. */
   const readingOf = (answer: Response) => {
@@ -205,70 +201,62 @@ test('while a process stops, subscriptions that begin break off for fetch', asyn
     )
     return { seen, end }
   }
-  try {
-    own.retire()
-    const begin = async (path: string) => {
-      const answer = await fetch(own.url + path, {
-        method: 'POST',
-        headers: { ...key, 'content-type': 'application/json', accept: 'text/event-stream' },
-        body: JSON.stringify({ query: 'subscription { moderationQueueChanged { pending } }' }),
-      })
-      return readingOf(answer)
-    }
-    const distinct = [await begin('/graphql/stream'), await begin('/graphql')]
-    for (const { seen } of distinct) await vi.waitFor(() => expect(seen.text).toContain('event: next'))
+  own.retire()
+  const begin = async (path: string) => {
+    const answer = await fetch(own.url + path, {
+      method: 'POST',
+      headers: { ...key, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: 'subscription { moderationQueueChanged { pending } }' }),
+    })
+    return readingOf(answer)
+  }
+  const distinct = [await begin('/graphql/stream'), await begin('/graphql')]
+  for (const { seen } of distinct) await vi.waitFor(() => expect(seen.text).toContain('event: next'))
 
-    const reserved = await fetch(`${own.url}/graphql/stream`, { method: 'PUT', headers: key })
-    const headers = { 'x-graphql-event-stream-token': await reserved.text(), accept: 'text/event-stream' }
-    const answer = await fetch(`${own.url}/graphql/stream`, { headers: { ...key, ...headers } })
-    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'keep-alive'])
-    const single = readingOf(answer)
+  const reserved = await fetch(`${own.url}/graphql/stream`, { method: 'PUT', headers: key })
+  const headers = { 'x-graphql-event-stream-token': await reserved.text(), accept: 'text/event-stream' }
+  const answer = await fetch(`${own.url}/graphql/stream`, { headers: { ...key, ...headers } })
+  expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'keep-alive'])
+  const single = readingOf(answer)
 
-    await hubOf(own.app).sessions.endAll(0)
-    for (const { seen, end } of [...distinct, single]) {
-      expect(await end).toBe('broken')
-      expect(seen.text).not.toContain('complete')
-    }
-  } finally {
-    await own.close()
+  await hubOf(own.app).sessions.endAll(0)
+  for (const { seen, end } of [...distinct, single]) {
+    expect(await end).toBe('broken')
+    expect(seen.text).not.toContain('complete')
   }
 })
 
 test('a single connection that ends brings the result of a mutation under way before', async () => {
-  const own = await startService({ worker: false })
-  try {
-    const created: unknown[] = []
-    const client = createClient({
-      url: `${own.url}/graphql/stream`,
-      singleConnection: true,
-      headers: { 'x-api-key': own.apiKey },
-      retryAttempts: 0,
-    })
-    clients.push(client)
-    const field = schema.getMutationType()?.getFields().createDiscussion
-    const resolve = field?.resolve
-    if (field === undefined || resolve === undefined) throw new Error('the schema has no createDiscussion')
-    let begun = false
-    let release = (): void => undefined
-    const released = new Promise<void>((done) => (release = done))
-    vi.spyOn(field, 'resolve').mockImplementation(async (...args) => {
-      begun = true
-      await released
-      return resolve(...args)
-    })
-    const query = 'mutation ($id: String!) { createDiscussion(input: { externalId: $id }) { discussion { id } } }'
-    const over = new Promise((done) => {
-      const sink = { next: (result: unknown) => created.push(result), error: done, complete: () => done('complete') }
-      client.subscribe({ query, variables: { id: newId() } }, sink)
-    })
-    await vi.waitFor(() => expect(begun).toBe(true))
-    await hubOf(own.app).sessions.endAll(0)
-    release()
-    expect(await over).toBe('complete')
-    expect(created).toMatchObject([{ data: { createDiscussion: { discussion: {} } } }])
-  } finally {
-    await own.close()
-  }
+  const own = await startOwn()
+  const created: unknown[] = []
+  const client = createClient({
+    url: `${own.url}/graphql/stream`,
+    singleConnection: true,
+    headers: { 'x-api-key': own.apiKey },
+    retryAttempts: 0,
+  })
+  clients.push(client)
+  const field = schema.getMutationType()?.getFields().createDiscussion
+  const resolve = field?.resolve
+  if (field === undefined || resolve === undefined) throw new Error('the schema has no createDiscussion')
+  let begun = false
+  let release = (): void => undefined
+  const released = new Promise<void>((done) => (release = done))
+  vi.spyOn(field, 'resolve').mockImplementation(async (...args) => {
+    begun = true
+    await released
+    return resolve(...args)
+  })
+  const query = 'mutation ($id: String!) { createDiscussion(input: { externalId: $id }) { discussion { id } } }'
+  const over = new Promise((done) => {
+    const sink = { next: (result: unknown) => created.push(result), error: done, complete: () => done('complete') }
+    client.subscribe({ query, variables: { id: newId() } }, sink)
+  })
+  await vi.waitFor(() => expect(begun).toBe(true))
+  await hubOf(own.app).sessions.endAll(0)
+  release()
+  expect(await over).toBe('complete')
+  expect(created).toMatchObject([{ data: { createDiscussion: { discussion: {} } } }])
 })
 
 test('over HTTP/2 a subscription that the service ends is reset, which no client takes for its end', async () => {

@@ -45,7 +45,7 @@ describe.skipIf(!isHere)(
         once(gateway.stdout as NonNullable<typeof gateway.stdout>, 'data'),
         once(gateway, 'exit').then(([code]) => Promise.reject(new Error(`the gateway has ended with ${code}`))),
       ])
-    }, 60_000)
+    })
     afterAll(async () => {
       if (gateway?.exitCode === null && gateway.kill()) await once(gateway, 'exit')
     })

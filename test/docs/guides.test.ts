@@ -97,7 +97,7 @@ describe.skipIf(!hasTools)(
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       output = await text(shell.stdout)
-    }, 60_000)
+    })
     afterAll(async () => {
       rmSync(folder, { recursive: true })
     })

@@ -114,7 +114,7 @@ describe.skipIf(SMTP === undefined)(
       closeSink = await openSink(smtpPort, sent)
       await startMailer()
       stopHandingOut = await startHandingOut(service.app)
-    }, 120_000)
+    })
     beforeEach(() => void (sent.length = 0))
     afterAll(async () => {
       await stopHandingOut?.()

@@ -15,7 +15,7 @@ describe.skipIf(!hasLinters)(`schema.graphql has no finding of${skipped}`, () =>
   let findings: Finding[]
   beforeAll(async () => {
     findings = [...runSchemaLinter(), ...(await runEslint())]
-  }, 60_000)
+  })
 
   test('graphql-schema-linter and @graphql-eslint but for the exceptions', () => {
     const said = findings.filter((finding) => !isAllowed(finding))

@@ -121,7 +121,7 @@ describe.skipIf(!onServer)(`a worker in mid-fold${onServer ? '' : ' (skipped: ne
     await vi.waitFor(async () => expect(await waiting()).toBe(0), { timeout: 20_000 })
     expect(await approved(service)).toBe(6)
     expect(await count("SELECT sum(comments_approved)::int AS n FROM analytics_buckets WHERE interval = 'day'")).toBe(6)
-  }, 90_000)
+  })
 })
 
 test('kill -9 of all processes at any instant: the numbers equal the stored comments', async () => {
@@ -147,4 +147,4 @@ test('kill -9 of all processes at any instant: the numbers equal the stored comm
     const { discussions, readers } = (await service.call('GET', '/analytics/top')).json
     expect([discussions[0].comments, readers[0].comments]).toEqual([commentCount, commentCount])
   }
-}, 120_000)
+})

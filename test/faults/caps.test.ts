@@ -270,7 +270,7 @@ describe.skipIf(!hasRedis)(
       await expectRefusedSoon(one)
     })
 
-    test('the places of a killed process are free within 60 s', { timeout: 90_000 }, async () => {
+    test('the places of a killed process are free within 60 s', async () => {
       await setCaps({ maxStreams: 20 })
       expect(admitted(await openMany(20, '', [one]))).toHaveLength(20)
       expectRefused(await open(other))

@@ -5,7 +5,6 @@ import { invitationIn } from '../harness/members.ts'
 import { useProcesses } from '../harness/service-processes.ts'
 
 const ADMIN = { email: 'owner@example.com', password: 'a password of their own' }
-const LONG = 120_000
 const skipped = onServer ? '' : ' (skipped: needs DATABASE_URL)'
 
 describe.skipIf(!onServer)(`claims over two processes${skipped}`, () => {
@@ -28,43 +27,39 @@ describe.skipIf(!onServer)(`claims over two processes${skipped}`, () => {
     claimedBy: { id: string } | null
   }
 
-  test(
-    'no comment is held by two members, whatever the order and the process',
-    async () => {
-      const [here = '', there = ''] = service.apis.map(({ url }) => url)
-      const { token: owner } = await send(here, '/admin/auth/login', null, ADMIN)
-      const members = await Promise.all(
-        Array.from({ length: 6 }, async (_each, n) => {
-          const invited = await send(here, '/admin/members', owner, { email: `m${n}@example.com`, role: 'moderator' })
-          const token = invitationIn(invited)
-          const body = { token, name: `M ${n}`, password: 'a password of their own' }
-          return { id: invited.id, token: (await send(here, '/admin/auth/accept', null, body)).token }
+  test('no comment is held by two members, whatever the order and the process', async () => {
+    const [here = '', there = ''] = service.apis.map(({ url }) => url)
+    const { token: owner } = await send(here, '/admin/auth/login', null, ADMIN)
+    const members = await Promise.all(
+      Array.from({ length: 6 }, async (_each, n) => {
+        const invited = await send(here, '/admin/members', owner, { email: `m${n}@example.com`, role: 'moderator' })
+        const token = invitationIn(invited)
+        const body = { token, name: `M ${n}`, password: 'a password of their own' }
+        return { id: invited.id, token: (await send(here, '/admin/auth/accept', null, body)).token }
+      }),
+    )
+    const headers = await service.as('ada')
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const path = '/discussions/by-external/page/comments'
+        return (await service.call('POST', path, { headers, body: { body: 'text' } })).json.id as string
+      }),
+    )
+    for (let round = 0; round < 10; round++) {
+      const answers = await Promise.all(
+        members.map(async ({ id, token }, n) => {
+          const mine = n % 2 === 0 ? ids : ids.toReversed()
+          const { data } = await send(n % 3 === 0 ? here : there, '/moderation/claim', token, { ids: mine })
+          return data.flatMap(({ id: commentId, held }) => (held ? [`${commentId} ${id}`] : []))
         }),
       )
-      const headers = await service.as('ada')
-      const ids = await Promise.all(
-        Array.from({ length: 20 }, async () => {
-          const path = '/discussions/by-external/page/comments'
-          return (await service.call('POST', path, { headers, body: { body: 'text' } })).json.id as string
-        }),
-      )
-      for (let round = 0; round < 10; round++) {
-        const answers = await Promise.all(
-          members.map(async ({ id, token }, n) => {
-            const mine = n % 2 === 0 ? ids : ids.toReversed()
-            const { data } = await send(n % 3 === 0 ? here : there, '/moderation/claim', token, { ids: mine })
-            return data.flatMap(({ id: commentId, held }) => (held ? [`${commentId} ${id}`] : []))
-          }),
-        )
-        const held = answers.flat()
-        expect(new Set(held.map((each) => each.split(' ')[0])).size).toBe(ids.length)
-        expect(held).toHaveLength(ids.length)
-        for (const { token } of members) {
-          const init = { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }
-          expect((await fetch(`${there}/api/v1/moderation/claim`, init)).status).toBe(204)
-        }
+      const held = answers.flat()
+      expect(new Set(held.map((each) => each.split(' ')[0])).size).toBe(ids.length)
+      expect(held).toHaveLength(ids.length)
+      for (const { token } of members) {
+        const init = { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }
+        expect((await fetch(`${there}/api/v1/moderation/claim`, init)).status).toBe(204)
       }
-    },
-    LONG,
-  )
+    }
+  })
 })

@@ -38,4 +38,4 @@ test('kill -9 of the worker between question and record: the comment is still de
   // One event for the posting, one for the verdict.
   const discussion = await service.call('GET', `/discussions/${json.discussionId}`)
   expect(discussion.json).toMatchObject({ lastEventId: '2', commentCount: 1 })
-}, 90_000)
+})

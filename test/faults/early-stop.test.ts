@@ -14,7 +14,6 @@ import { freePort } from '../harness/ports.ts'
 import type { Env } from '../harness/processes.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-const LONG = 120_000
 const WAIT = { timeout: 20_000, interval: 5 }
 /**
  * When to stop a process: after a share of a start's duration, or at a visible event of the start.
@@ -126,17 +125,14 @@ const kinds: [kind: string, env: Env, isSkipped: boolean, hasChildren: boolean][
 describe.each(kinds)('%s', { concurrent: onServer }, (_kind, env, isSkipped, hasChildren) => {
   const skipped = isSkipped ? ' (skipped: needs DATABASE_URL)' : ''
 
-  test.skipIf(isSkipped)(
-    `SIGTERM at any moment of the start: a clean end, with nothing left behind${skipped}`,
-    () => expectCleanEndAtEach(env, ({ child }) => child.kill('SIGTERM')),
-    LONG,
+  test.skipIf(isSkipped)(`SIGTERM at any moment of the start: a clean end, with nothing left behind${skipped}`, () =>
+    expectCleanEndAtEach(env, ({ child }) => child.kill('SIGTERM')),
   )
 
   const alone = hasChildren ? '' : ' (skipped: it is alone in its group)'
   test.skipIf(isSkipped || !hasChildren)(
     `SIGTERM to all processes of a group at any moment: the same${skipped}${alone}`,
     () => expectCleanEndAtEach(env, ({ child }) => process.kill(-child.pid, 'SIGTERM')),
-    LONG,
   )
 })
 
@@ -155,5 +151,4 @@ test.skipIf(!onServer)(
     started.child.kill('SIGTERM')
     await expectCleanEnd(started)
   },
-  LONG,
 )

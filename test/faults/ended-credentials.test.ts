@@ -5,7 +5,6 @@ import { first, last } from '../harness/processes.ts'
 import { useProcesses } from '../harness/service-processes.ts'
 import { holdsWithin, runningMs } from '../harness/standstill.ts'
 
-const LONG = 120_000
 /** What a loaded machine may add: the promise is 1 s with the bus, 5 s without. */
 const SLACK_MS = 1500
 
@@ -30,7 +29,6 @@ describe.skipIf(!onServer).each([
 
   test.each(Object.entries(ENDS))(
     'a client token by the end of %s, and the subscription that it has open',
-    { timeout: LONG },
     async (_what, end) => {
       const [here, there] = [first(service.apis), last(service.apis)]
       const { id: keyId, key } = (await service.call('POST', '/keys', { body: { label: 'k', capabilities: [] } })).json
@@ -71,7 +69,7 @@ describe.skipIf(!onServer).each([
   )
 
   // Last: no assertion counts afterwards.
-  test('an identity secret, also for an assertion that the other process has taken', { timeout: LONG }, async () => {
+  test('an identity secret, also for an assertion that the other process has taken', async () => {
     const [here, there] = [first(service.apis), last(service.apis)]
     const headers = await service.as('ann')
     const ask = async () => (await service.call('GET', '/readers/me', { headers, api: there })).status

@@ -20,7 +20,6 @@ import { comment, dumpImported, findWrongCounts, page, reader } from '../harness
 import { type Headers, upload } from '../harness/uploads.ts'
 
 const COMMENTS = 12_000
-const LONG = 300_000
 const PASSWORD = 'a password of the tests'
 
 const TENANT = unnamed('SELECT id FROM tenants WHERE slug = $1')
@@ -35,62 +34,58 @@ describe.skipIf(!onServer)('kill -9 of the worker (skipped: needs DATABASE_URL)'
     const body = { email: 'admin@example.com', password: PASSWORD }
     const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
     headers = { authorization: `Bearer ${login.json.token}`, 'x-api-key': '' }
-  }, LONG)
+  })
 
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test(
-    'in the rehearsal and in the import: the result is that of the command line',
-    async () => {
-      const replies = (n: number) => (n % 3 === 0 && n > 9 ? { parentId: `c${n - 3}` } : {})
-      const items = [
-        reader('ann'),
-        page('p'),
-        ...Array.from({ length: COMMENTS }, (_, n) => comment(`c${n}`, n, replies(n))),
-      ]
-      const content = Buffer.from(items.map((item) => `${JSON.stringify(item)}\n`).join(''))
-      const to = { service: { ...service, url: first(service.apis).url }, headers }
-      const { id } = await upload(to, { source: 'jsonl', fileName: 'items.jsonl', content })
-      const read = async () => (await service.call('GET', `/import-uploads/${id}`, { headers })).json
-      const worker = first(service.workers)
-      const killAt = async (state: string, from: number): Promise<void> => {
-        const isThere = async () => {
-          const now = await read()
-          expect([now.state, now.bytesRead >= from]).toEqual([state, true])
-        }
-        await vi.waitFor(isThere, { timeout: 60_000, interval: 20 })
-        await worker.kill()
-        expect((await read()).state).toBe(state)
-        await worker.start()
+  test('in the rehearsal and in the import: the result is that of the command line', async () => {
+    const replies = (n: number) => (n % 3 === 0 && n > 9 ? { parentId: `c${n - 3}` } : {})
+    const items = [
+      reader('ann'),
+      page('p'),
+      ...Array.from({ length: COMMENTS }, (_, n) => comment(`c${n}`, n, replies(n))),
+    ]
+    const content = Buffer.from(items.map((item) => `${JSON.stringify(item)}\n`).join(''))
+    const to = { service: { ...service, url: first(service.apis).url }, headers }
+    const { id } = await upload(to, { source: 'jsonl', fileName: 'items.jsonl', content })
+    const read = async () => (await service.call('GET', `/import-uploads/${id}`, { headers })).json
+    const worker = first(service.workers)
+    const killAt = async (state: string, from: number): Promise<void> => {
+      const isThere = async () => {
+        const now = await read()
+        expect([now.state, now.bytesRead >= from]).toEqual([state, true])
       }
-      await killAt('rehearsing', 1)
-      await vi.waitFor(async () => expect((await read()).state).toBe('rehearsed'), { timeout: 120_000, interval: 100 })
-      await service.ok('POST', `/import-uploads/${id}/run`, undefined, headers)
-      for (const from of [1, 1]) await killAt('importing', from)
-      await vi.waitFor(async () => expect((await read()).state).toBe('imported'), { timeout: 120_000, interval: 100 })
-      expect(await read()).toMatchObject({ report: { counts: { comments: COMMENTS }, refused: { total: 0 } } })
+      await vi.waitFor(isThere, { timeout: 60_000, interval: 20 })
+      await worker.kill()
+      expect((await read()).state).toBe(state)
+      await worker.start()
+    }
+    await killAt('rehearsing', 1)
+    await vi.waitFor(async () => expect((await read()).state).toBe('rehearsed'), { timeout: 120_000, interval: 100 })
+    await service.ok('POST', `/import-uploads/${id}/run`, undefined, headers)
+    for (const from of [1, 1]) await killAt('importing', from)
+    await vi.waitFor(async () => expect((await read()).state).toBe('imported'), { timeout: 120_000, interval: 100 })
+    expect(await read()).toMatchObject({ report: { counts: { comments: COMMENTS }, refused: { total: 0 } } })
 
-      const path = join(folder, 'items.jsonl')
-      writeFileSync(path, content)
-      const secrets = {
-        ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
-        ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-      }
-      const settings = readSettings({ DATABASE_URL: service.databaseUrl ?? '', ...secrets }, embeddedSecrets)
-      const database = await openServer({ url: service.databaseUrl ?? '', size: 4, onError: () => undefined })
-      const { app, close } = withDatabase(settings, createLog('silent'), database)
-      try {
-        const { tenant: whole } = await createTenant(app, { slug: 'whole' })
-        await importFile(app, whole.id, { source: 'jsonl', path })
-        const [mine] = await app.db.query<{ id: string }>(TENANT, ['demo'])
-        expect(await findWrongCounts(app.db, mine?.id ?? '')).toEqual([])
-        const expected = await dumpImported(app.db, whole.id, ['imports'])
-        expect(expected.length).toBeGreaterThan(COMMENTS)
-        expect(await dumpImported(app.db, mine?.id ?? '', ['imports'])).toEqual(expected)
-      } finally {
-        await close()
-      }
-    },
-    LONG,
-  )
+    const path = join(folder, 'items.jsonl')
+    writeFileSync(path, content)
+    const secrets = {
+      ADMIN_JWT_SECRET: randomBytes(32).toString('hex'),
+      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    }
+    const settings = readSettings({ DATABASE_URL: service.databaseUrl ?? '', ...secrets }, embeddedSecrets)
+    const database = await openServer({ url: service.databaseUrl ?? '', size: 4, onError: () => undefined })
+    const { app, close } = withDatabase(settings, createLog('silent'), database)
+    try {
+      const { tenant: whole } = await createTenant(app, { slug: 'whole' })
+      await importFile(app, whole.id, { source: 'jsonl', path })
+      const [mine] = await app.db.query<{ id: string }>(TENANT, ['demo'])
+      expect(await findWrongCounts(app.db, mine?.id ?? '')).toEqual([])
+      const expected = await dumpImported(app.db, whole.id, ['imports'])
+      expect(expected.length).toBeGreaterThan(COMMENTS)
+      expect(await dumpImported(app.db, mine?.id ?? '', ['imports'])).toEqual(expected)
+    } finally {
+      await close()
+    }
+  })
 })

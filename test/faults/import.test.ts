@@ -27,7 +27,6 @@ import { dumpImported, findWrongCounts, writeItems } from '../harness/transfer.t
 const KILLS = Number(process.env.IMPORT_KILLS ?? effort(20, 2))
 /** So many that each kill falls among some hundred. */
 const COMMENTS = Math.max(8, KILLS) * 450
-const LONG = 300_000
 /** The status after SIGKILL. */
 const KILLED = 128 + 9
 
@@ -39,7 +38,7 @@ beforeAll(async () => {
   ;({ env, remove } = await ownDatabase())
   await addTenants(['whole', 'sources'])
   writeItems(join(folder, 'items.jsonl'), makeItems(COMMENTS))
-}, LONG)
+})
 
 afterAll(() => remove())
 
@@ -126,95 +125,83 @@ const IMPORTS = unnamed(
    FROM imports WHERE tenant_id = $1`,
 )
 
-test(
-  'an import that is killed at many places and restarted gives the same result as an uninterrupted one',
-  async () => {
-    let wholeMs = await msOf(() => end(importInto('whole')))
-    const seed = Number(process.env.IMPORT_SEED ?? Date.now() % 100_000)
-    const random = randomOf(seed)
-    console.log(`IMPORT_SEED=${seed}`)
-    const killed: string[] = []
-    let kills = 0
-    // A run may end before its kill: then a tenant that has nothing yet takes the next kills.
-    for (let isOver = true; kills < KILLS;) {
-      const isFirst = isOver
-      if (isFirst) {
-        killed.push(`killed-${killed.length}`)
-        await addTenants(killed.slice(-1))
-      }
-      const ms = await msOf(async () => {
-        const running = importInto(last(killed))
-        await Promise.race([running.ended, setTimeout(random() * wholeMs * 0.9)])
-        running.child.kill('SIGKILL')
-        isOver = (await running.ended) !== KILLED
-        if (isOver) await end(running)
-      })
-      if (!isOver) kills++
-      // The machine is less busy by now.
-      else if (isFirst) wholeMs = ms
+test('an import that is killed at many places and restarted gives the same result as an uninterrupted one', async () => {
+  let wholeMs = await msOf(() => end(importInto('whole')))
+  const seed = Number(process.env.IMPORT_SEED ?? Date.now() % 100_000)
+  const random = randomOf(seed)
+  console.log(`IMPORT_SEED=${seed}`)
+  const killed: string[] = []
+  let kills = 0
+  // A run may end before its kill: then a tenant that has nothing yet takes the next kills.
+  for (let isOver = true; kills < KILLS;) {
+    const isFirst = isOver
+    if (isFirst) {
+      killed.push(`killed-${killed.length}`)
+      await addTenants(killed.slice(-1))
     }
-    await end(importInto(last(killed)))
-    const database = await openDatabase()
-    try {
-      const { db } = database
-      const idOf = async (slug: string) => (await db.query<{ id: string }>(TENANT, [slug]))[0]?.id ?? ''
-      const dump = async (id: string) => ({
-        rows: await dumpImported(db, id, ['imports']),
-        imports: await db.query(IMPORTS, [id]),
-      })
-      const expected = await dump(await idOf('whole'))
-      expect(expected.rows.length).toBeGreaterThan(COMMENTS)
-      for (const slug of killed) {
-        const id = await idOf(slug)
-        expect(await findWrongCounts(db, id)).toEqual([])
-        expect(await dump(id)).toEqual(expected)
-      }
-    } finally {
-      await database.close()
+    const ms = await msOf(async () => {
+      const running = importInto(last(killed))
+      await Promise.race([running.ended, setTimeout(random() * wholeMs * 0.9)])
+      running.child.kill('SIGKILL')
+      isOver = (await running.ended) !== KILLED
+      if (isOver) await end(running)
+    })
+    if (!isOver) kills++
+    // The machine is less busy by now.
+    else if (isFirst) wholeMs = ms
+  }
+  await end(importInto(last(killed)))
+  const database = await openDatabase()
+  try {
+    const { db } = database
+    const idOf = async (slug: string) => (await db.query<{ id: string }>(TENANT, [slug]))[0]?.id ?? ''
+    const dump = async (id: string) => ({
+      rows: await dumpImported(db, id, ['imports']),
+      imports: await db.query(IMPORTS, [id]),
+    })
+    const expected = await dump(await idOf('whole'))
+    expect(expected.rows.length).toBeGreaterThan(COMMENTS)
+    for (const slug of killed) {
+      const id = await idOf(slug)
+      expect(await findWrongCounts(db, id)).toEqual([])
+      expect(await dump(id)).toEqual(expected)
     }
-  },
-  LONG,
-)
+  } finally {
+    await database.close()
+  }
+})
 
-test(
-  'Ctrl+C stops an import between two transactions, and says how to continue',
-  async () => {
-    // A run may end before the signal reaches it: then one of a longer file gets the next signal.
-    for (const times of [1, 4, 16]) {
-      const [tenant, file] = [`stopped-${times}`, `stopped-${times}.jsonl`]
-      await addTenants([tenant])
-      writeItems(join(folder, file), makeItems(times * COMMENTS))
-      const running = importInto(tenant, file)
-      let isOver = false
-      const over = running.ended.then(() => (isOver = true))
-      while (!isOver && !running.output().includes('progress')) await Promise.race([setTimeout(20), over])
-      running.child.kill('SIGINT')
-      const code = await running.ended
-      if (code === 0 && times < 16) continue
-      expect([code, running.output()]).toEqual([130, expect.stringMatching(/the same command goes on/)])
-      return end(importInto(tenant, file))
-    }
-  },
-  LONG,
-)
+test('Ctrl+C stops an import between two transactions, and says how to continue', async () => {
+  // A run may end before the signal reaches it: then one of a longer file gets the next signal.
+  for (const times of [1, 4, 16]) {
+    const [tenant, file] = [`stopped-${times}`, `stopped-${times}.jsonl`]
+    await addTenants([tenant])
+    writeItems(join(folder, file), makeItems(times * COMMENTS))
+    const running = importInto(tenant, file)
+    let isOver = false
+    const over = running.ended.then(() => (isOver = true))
+    while (!isOver && !running.output().includes('progress')) await Promise.race([setTimeout(20), over])
+    running.child.kill('SIGINT')
+    const code = await running.ended
+    if (code === 0 && times < 16) continue
+    expect([code, running.output()]).toEqual([130, expect.stringMatching(/the same command goes on/)])
+    return end(importInto(tenant, file))
+  }
+})
 
-test(
-  'the built command reads XML, a folder and SQLite, and exits with 1 if it did not take everything',
-  async () => {
-    const files: [string, string, number][] = [
-      ['disqus', fixture('disqus.xml'), 5],
-      ['coral', fixture('coral'), 6],
-      ['isso', makeIssoDatabase(join(folder, 'isso.db')), 4],
-    ]
-    for (const [source, path, comments] of files) {
-      const running = start(['import', '--tenant', 'sources', '--from', source, path])
-      expect([source, await running.ended]).toEqual([source, 1])
-      const [report = ''] = running.output().trim().split('\n').slice(-1)
-      expect(JSON.parse(report)).toMatchObject({ report: { source, counts: { comments } } })
-    }
-    const other = start(['import', '--tenant', 'sources', '--from', 'isso', fixture('disqus.xml')])
-    expect(await other.ended).toBe(1)
-    expect(other.output()).toContain('it looks like the XML export of Disqus')
-  },
-  LONG,
-)
+test('the built command reads XML, a folder and SQLite, and exits with 1 if it did not take everything', async () => {
+  const files: [string, string, number][] = [
+    ['disqus', fixture('disqus.xml'), 5],
+    ['coral', fixture('coral'), 6],
+    ['isso', makeIssoDatabase(join(folder, 'isso.db')), 4],
+  ]
+  for (const [source, path, comments] of files) {
+    const running = start(['import', '--tenant', 'sources', '--from', source, path])
+    expect([source, await running.ended]).toEqual([source, 1])
+    const [report = ''] = running.output().trim().split('\n').slice(-1)
+    expect(JSON.parse(report)).toMatchObject({ report: { source, counts: { comments } } })
+  }
+  const other = start(['import', '--tenant', 'sources', '--from', 'isso', fixture('disqus.xml')])
+  expect(await other.ended).toBe(1)
+  expect(other.output()).toContain('it looks like the XML export of Disqus')
+})

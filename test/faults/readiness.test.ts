@@ -10,8 +10,6 @@ import { createServerDatabase, onServer } from '../harness/database.ts'
 import { freePort } from '../harness/ports.ts'
 import { type Env, type Run, runMain } from '../harness/processes.ts'
 
-const LONG = 120_000
-
 let runs: Run[]
 let folder: string
 
@@ -85,7 +83,6 @@ test.skipIf(onServer)(
     await stopAll()
     await expectNoWait(await start(env))
   },
-  LONG,
 )
 
 test.skipIf(!onServer)(
@@ -120,5 +117,4 @@ test.skipIf(!onServer)(
       await drop()
     }
   },
-  LONG,
 )

@@ -15,7 +15,6 @@ import { freePort } from '../harness/ports.ts'
 import { type Env, type Exit, type Run, runMain } from '../harness/processes.ts'
 
 const WAIT = { timeout: 30_000, interval: 10 }
-const LONG = 60_000
 const NOBODY = 'postgres://postgres@127.0.0.1:1/nothing'
 const SECRETS = { ADMIN_JWT_SECRET: 'a'.repeat(32), ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') }
 /** The same as they are read. */
@@ -101,15 +100,11 @@ const elsewhere = onServer ? ' (skipped: the same without DATABASE_URL)' : ''
 describe.skipIf(onServer)(
   `a wrong setting ends the start with one line that names it, before anything is created${elsewhere}`,
   () => {
-    test.concurrent.each(WRONG)(
-      '%s',
-      async (_what, name, env) => {
-        const DATA_DIR = emptyDataDir()
-        await expectRefusal(start({ DATA_DIR, ...env }), name)
-        expect(existsSync(join(DATA_DIR, 'postgres'))).toBe(false)
-      },
-      LONG,
-    )
+    test.concurrent.each(WRONG)('%s', async (_what, name, env) => {
+      const DATA_DIR = emptyDataDir()
+      await expectRefusal(start({ DATA_DIR, ...env }), name)
+      expect(existsSync(join(DATA_DIR, 'postgres'))).toBe(false)
+    })
   },
 )
 
@@ -238,7 +233,7 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
       await refused.exited
       holder = start({ DATA_DIR })
       await holder.ready
-    }, LONG)
+    })
     afterAll(async () => expect(await stop(holder)).toEqual({ code: 0, signal: null }))
 
     test('PORT is in use: one line, and the credentials are not shown yet', async () => {
@@ -246,15 +241,11 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
       expect(holder.stdout).toMatch(/ek_[0-9a-f]{64}/)
     })
 
-    test(
-      'DATA_DIR is in use by another process, which continues',
-      async () => {
-        await expectRefusal(start({ DATA_DIR }), 'DATA_DIR')
-        const url = /http:\S+/.exec(holder.stdout)?.[0]
-        expect((await fetch(`${url}/readyz`)).status).toBe(200)
-      },
-      LONG,
-    )
+    test('DATA_DIR is in use by another process, which continues', async () => {
+      await expectRefusal(start({ DATA_DIR }), 'DATA_DIR')
+      const url = /http:\S+/.exec(holder.stdout)?.[0]
+      expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    })
   })
 
   // One of each part of a start that finds such a setting.
@@ -268,31 +259,23 @@ describe.skipIf(onServer)(`a setting that proves wrong at start${elsewhere}`, ()
     ['HOST is not of this machine', 'HOST', () => ({ HOST: '203.0.113.1' })],
     ['DATA_DIR is a file', 'DATA_DIR', () => ({ DATA_DIR: file('garbage') })],
     ['DATA_DIR has damaged secrets', 'DATA_DIR', damagedDataDir],
-  ] as const)(
-    '%s',
-    async (_what, name, env) => {
-      await expectRefusal(start({ DATA_DIR, ...env() }), name)
-    },
-    LONG,
-  )
+  ] as const)('%s', async (_what, name, env) => {
+    await expectRefusal(start({ DATA_DIR, ...env() }), name)
+  })
 
   test('an argument instead of a setting', async () => {
     await expectRefusal(start({}, ['--port', '4720']), '--port')
   })
 
-  test(
-    'ENCRYPTION_KEY has changed: it starts, and one warning says so',
-    async () => {
-      const foreign = start({ DATA_DIR, ENCRYPTION_KEY: SECRETS.ENCRYPTION_KEY })
-      await foreign.ready
-      expect(await stop(foreign)).toEqual({ code: 0, signal: null })
-      const lines = foreign.stderr.split('\n').filter((line) => line !== '')
-      expect(lines).toEqual([
-        expect.stringMatching(/"ENCRYPTION_KEY: 1 stored secret is sealed with other keys \([0-9a-f]{8}\)/),
-      ])
-    },
-    LONG,
-  )
+  test('ENCRYPTION_KEY has changed: it starts, and one warning says so', async () => {
+    const foreign = start({ DATA_DIR, ENCRYPTION_KEY: SECRETS.ENCRYPTION_KEY })
+    await foreign.ready
+    expect(await stop(foreign)).toEqual({ code: 0, signal: null })
+    const lines = foreign.stderr.split('\n').filter((line) => line !== '')
+    expect(lines).toEqual([
+      expect.stringMatching(/"ENCRYPTION_KEY: 1 stored secret is sealed with other keys \([0-9a-f]{8}\)/),
+    ])
+  })
 
   function damagedDataDir(): Env {
     const damaged = emptyDataDir()
@@ -309,7 +292,7 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
     beforeAll(async () => {
       run = start({ LOG_LEVEL: 'info', DRAIN_SECONDS: '1' })
       await run.ready
-    }, LONG)
+    })
 
     test('with PORT=0, every place that shows its address has the port that the system chose', async () => {
       const [url = ''] = /http:\S+/.exec(run.stdout) ?? []
@@ -338,57 +321,49 @@ describe.skipIf(onServer)(`the embedded form${elsewhere}`, () => {
     })
   })
 
-  test(
-    'shows the credentials of the first start only, and keeps everything over SIGTERM and kill -9',
-    async () => {
-      const DATA_DIR = emptyDataDir()
-      const firstRun = start({ DATA_DIR })
-      await firstRun.ready
-      const apiKey = /ek_[0-9a-f]{64}/.exec(firstRun.stdout)?.[0] ?? ''
-      const post = async (run: Run, externalId: string) =>
-        fetch(`${/http:\S+/.exec(run.stdout)?.[0]}/api/v1/discussions`, {
-          method: 'POST',
-          headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-          body: JSON.stringify({ externalId }),
-        })
-      expect((await post(firstRun, 'one')).status).toBe(201)
-      expect(await stop(firstRun)).toEqual({ code: 0, signal: null })
+  test('shows the credentials of the first start only, and keeps everything over SIGTERM and kill -9', async () => {
+    const DATA_DIR = emptyDataDir()
+    const firstRun = start({ DATA_DIR })
+    await firstRun.ready
+    const apiKey = /ek_[0-9a-f]{64}/.exec(firstRun.stdout)?.[0] ?? ''
+    const post = async (run: Run, externalId: string) =>
+      fetch(`${/http:\S+/.exec(run.stdout)?.[0]}/api/v1/discussions`, {
+        method: 'POST',
+        headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+        body: JSON.stringify({ externalId }),
+      })
+    expect((await post(firstRun, 'one')).status).toBe(201)
+    expect(await stop(firstRun)).toEqual({ code: 0, signal: null })
 
-      const secondRun = start({ DATA_DIR })
-      await secondRun.ready
-      expect(secondRun.stdout).not.toMatch(/ek_|Password|secret/i)
-      expect((await post(secondRun, 'one')).status).toBe(200)
-      expect((await post(secondRun, 'two')).status).toBe(201)
-      secondRun.signal('SIGKILL')
-      await secondRun.exited
+    const secondRun = start({ DATA_DIR })
+    await secondRun.ready
+    expect(secondRun.stdout).not.toMatch(/ek_|Password|secret/i)
+    expect((await post(secondRun, 'one')).status).toBe(200)
+    expect((await post(secondRun, 'two')).status).toBe(201)
+    secondRun.signal('SIGKILL')
+    await secondRun.exited
 
-      const thirdRun = start({ DATA_DIR })
-      await thirdRun.ready
-      expect((await post(thirdRun, 'one')).status).toBe(200)
-      expect((await post(thirdRun, 'two')).status).toBe(200)
-      expect(await stop(thirdRun)).toEqual({ code: 0, signal: null })
-      expect([firstRun, secondRun, thirdRun].map(({ stderr }) => stderr)).toEqual(['', '', ''])
-    },
-    LONG,
-  )
+    const thirdRun = start({ DATA_DIR })
+    await thirdRun.ready
+    expect((await post(thirdRun, 'one')).status).toBe(200)
+    expect((await post(thirdRun, 'two')).status).toBe(200)
+    expect(await stop(thirdRun)).toEqual({ code: 0, signal: null })
+    expect([firstRun, secondRun, thirdRun].map(({ stderr }) => stderr)).toEqual(['', '', ''])
+  })
 
-  test(
-    'a first start that is killed while it creates the database is repaired by the next one',
-    async () => {
-      const DATA_DIR = emptyDataDir()
-      const killed = start({ DATA_DIR })
-      const made = () => (existsSync(DATA_DIR) ? readdirSync(DATA_DIR, { recursive: true }) : [])
-      await vi.waitFor(() => expect(made().some((name) => String(name).endsWith('PG_VERSION'))).toBe(true), WAIT)
-      killed.signal('SIGKILL')
-      await killed.exited
-      const next = start({ DATA_DIR })
-      await next.ready
-      expect(next.stdout).toMatch(/ek_[0-9a-f]{64}/)
-      expect(await stop(next)).toEqual({ code: 0, signal: null })
-      expect(readdirSync(DATA_DIR).toSorted()).toEqual(['lock', 'postgres', 'secrets.json'])
-    },
-    LONG,
-  )
+  test('a first start that is killed while it creates the database is repaired by the next one', async () => {
+    const DATA_DIR = emptyDataDir()
+    const killed = start({ DATA_DIR })
+    const made = () => (existsSync(DATA_DIR) ? readdirSync(DATA_DIR, { recursive: true }) : [])
+    await vi.waitFor(() => expect(made().some((name) => String(name).endsWith('PG_VERSION'))).toBe(true), WAIT)
+    killed.signal('SIGKILL')
+    await killed.exited
+    const next = start({ DATA_DIR })
+    await next.ready
+    expect(next.stdout).toMatch(/ek_[0-9a-f]{64}/)
+    expect(await stop(next)).toEqual({ code: 0, signal: null })
+    expect(readdirSync(DATA_DIR).toSorted()).toEqual(['lock', 'postgres', 'secrets.json'])
+  })
 })
 
 describe.runIf(onServer)('on a server (needs DATABASE_URL)', () => {
@@ -402,44 +377,32 @@ describe.runIf(onServer)('on a server (needs DATABASE_URL)', () => {
 
   const settings = (ROLE: string): Env => ({ ROLE, DATABASE_URL: url, ...SECRETS, REDIS_URL: process.env.REDIS_URL })
 
-  test(
-    'a database that does not exist: one line',
-    async () => {
-      const missing = new URL(url)
-      missing.pathname = '/there_is_no_such_database'
-      await expectRefusal(start({ ...settings('api'), DATABASE_URL: missing.href }), 'DATABASE_URL')
-    },
-    LONG,
-  )
+  test('a database that does not exist: one line', async () => {
+    const missing = new URL(url)
+    missing.pathname = '/there_is_no_such_database'
+    await expectRefusal(start({ ...settings('api'), DATABASE_URL: missing.href }), 'DATABASE_URL')
+  })
 
-  test(
-    'concurrent starts do not deadlock; exactly one, an api, shows the credentials',
-    async () => {
-      const worker = start(settings('worker'))
-      const apis = Array.from({ length: 3 }, () => start(settings('api')))
-      await Promise.all([worker, ...apis].map(({ ready }) => ready))
-      // Prisma's engine takes one that ends with its connection, and would wait 10 s for another
-      // process's.
-      expect(await advisoryLocks(url)).toEqual([])
-      expect([worker, ...apis].map(({ stdout }) => /ek_/.test(stdout)).filter(Boolean)).toHaveLength(1)
-      expect(worker.stdout).not.toContain('ek_')
-      const exits = await Promise.all([worker, ...apis].map(stop))
-      expect(exits).toEqual(exits.map(() => ({ code: 0, signal: null })))
-    },
-    LONG,
-  )
+  test('concurrent starts do not deadlock; exactly one, an api, shows the credentials', async () => {
+    const worker = start(settings('worker'))
+    const apis = Array.from({ length: 3 }, () => start(settings('api')))
+    await Promise.all([worker, ...apis].map(({ ready }) => ready))
+    // Prisma's engine takes one that ends with its connection, and would wait 10 s for another
+    // process's.
+    expect(await advisoryLocks(url)).toEqual([])
+    expect([worker, ...apis].map(({ stdout }) => /ek_/.test(stdout)).filter(Boolean)).toHaveLength(1)
+    expect(worker.stdout).not.toContain('ek_')
+    const exits = await Promise.all([worker, ...apis].map(stop))
+    expect(exits).toEqual(exits.map(() => ({ code: 0, signal: null })))
+  })
 
-  test(
-    'REDIS_URL that does not answer does not stop the start',
-    async () => {
-      const run = start({ ...settings('api'), REDIS_URL: 'redis://127.0.0.1:1' })
-      await run.ready
-      const response = await fetch(`${/http:\S+/.exec(run.stdout)?.[0]}/readyz`)
-      expect(await response.json()).toEqual({ status: 'ok', bus: 'down' })
-      expect(await stop(run)).toEqual({ code: 0, signal: null })
-    },
-    LONG,
-  )
+  test('REDIS_URL that does not answer does not stop the start', async () => {
+    const run = start({ ...settings('api'), REDIS_URL: 'redis://127.0.0.1:1' })
+    await run.ready
+    const response = await fetch(`${/http:\S+/.exec(run.stdout)?.[0]}/readyz`)
+    expect(await response.json()).toEqual({ status: 'ok', bus: 'down' })
+    expect(await stop(run)).toEqual({ code: 0, signal: null })
+  })
 })
 
 async function advisoryLocks(url: string): Promise<unknown[]> {

@@ -65,10 +65,10 @@ describe.skipIf(!onServer).each([
   ['with the bus, within 1 s', process.env.REDIS_URL, 1000],
   ['without it, within 5 s', undefined, 5000],
 ])(`a tenant that the command line suspends is refused by every process, %s${skipped}`, (_name, redis, withinMs) => {
-  beforeAll(begin(redis, 0), LONG)
+  beforeAll(begin(redis, 0))
   afterAll(end)
 
-  test('with its requests, posts and streams', { timeout: LONG }, async () => {
+  test('with its requests, posts and streams', async () => {
     const { id } = (await service.call('POST', '/discussions', { body: { externalId: 'page' } })).json
     const headers = await service.as('ada')
     const path = `/discussions/${id}/comments`
@@ -115,10 +115,10 @@ describe.skipIf(!onServer).each([
 })
 
 describe.skipIf(!onServer)(`tenant delete${skipped}`, () => {
-  beforeAll(begin(process.env.REDIS_URL, 2), LONG)
+  beforeAll(begin(process.env.REDIS_URL, 2))
   afterAll(end)
 
-  test('goes on whichever worker is killed, and takes nothing of another tenant', { timeout: LONG }, async () => {
+  test('goes on whichever worker is killed, and takes nothing of another tenant', async () => {
     const { tenant, apiKey, identitySecret } = await done('tenant', 'create', '--slug', 'acme')
     const { id } = (await service.call('POST', '/discussions', { body: { externalId: 'kept' } })).json
     await service.ok('POST', `/discussions/${id}/comments`, { body: 'kept' }, await service.as('ada'))
@@ -180,7 +180,7 @@ describe.skipIf(!onServer)(`tenant delete${skipped}`, () => {
     ])
   })
 
-  test('with --wait ends once nothing is left, also without a worker', { timeout: LONG }, async () => {
+  test('with --wait ends once nothing is left, also without a worker', async () => {
     await Promise.all(service.workers.map((worker) => worker.stop()))
     const { tenant } = await done('tenant', 'create', '--slug', 'second')
     await done('tenant', 'suspend', '--tenant', 'second')

@@ -134,7 +134,7 @@ describe('at an ordered endpoint, three workers', () => {
   })
 })
 
-test('workers that are killed lose none and change no order', { timeout: 300_000 }, async () => {
+test('workers that are killed lose none and change no order', async () => {
   const service: Processes = await startProcesses({ worker: 2, env: { WEBHOOK_CA_FILE: receiver.caFile } })
   try {
     receiver.on('/killed', (request, response) => {

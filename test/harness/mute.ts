@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { type OpenApp, withDatabase } from '../../src/app.ts'
 import type { TestService } from './service.ts'
 
-/** Another process beside a file's service, on its database: messages of neither reach the other. */
+/** Another process on the database of a file's service: messages of neither reach the other. */
 export function useMute(service: TestService): Pick<OpenApp, 'app'> {
   const mute = {} as OpenApp
   beforeAll(() => {

@@ -21,11 +21,11 @@ export function useReceiverOfProcesses({ env, ...options }: NonNullable<Deployme
   const service = {} as Processes
   beforeAll(async () => {
     Object.assign(receiver, await startReceiver())
+  })
+  afterAll(() => receiver.close())
+  beforeAll(async () => {
     Object.assign(service, await startProcesses({ ...options, env: { WEBHOOK_CA_FILE: receiver.caFile, ...env } }))
   })
-  afterAll(async () => {
-    await service.close()
-    await receiver.close()
-  })
+  afterAll(() => service.close())
   return { receiver, service }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 
 import { withDatabase } from '../../src/app.ts'
 import type { App } from '../../src/core/app.ts'
@@ -22,7 +22,7 @@ import { noteAnswer, noteErrors } from './documented.ts'
 import { signIdentity } from './identity.ts'
 import { noteLog } from './log.ts'
 import { freePort } from './ports.ts'
-import { send } from './send.ts'
+import { type Call, type Headers, type Json, send, type TestResponse } from './send.ts'
 
 // A password at full cost takes 80 ms of CPU time, and most tests create a tenant or more.
 SCRYPT.N = 2
@@ -41,9 +41,9 @@ export interface TestService extends TestTenant {
   app: App
   database: Database
   /** Calls `/api/v1` with the tenant's API key (or other headers). A body is sent as JSON. */
-  call(method: string, path: string, options?: CallOptions): Promise<TestResponse>
+  call: Call
   /** The JSON of the answer to a call that must succeed. */
-  ok(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestResponse['json']>
+  ok(method: string, path: string, body?: unknown, headers?: Headers): Promise<Json>
   /** The figures as Prometheus reads them. They may be a second old. */
   scrape(): Promise<string>
   /** Its status is that of the refusal where there is no data: HTTP says 200. */
@@ -61,25 +61,7 @@ export interface TestService extends TestTenant {
   close(): Promise<void>
 }
 
-interface CallOptions {
-  body?: unknown
-  /** Replaces the API key where it has credentials of its own; `{ 'x-api-key': '' }` sends none. */
-  headers?: Record<string, string>
-}
-
-/** Of a request. */
-export type Headers = Record<string, string>
-
-export interface TestResponse {
-  status: number
-  headers: Response['headers']
-  text: string
-  // Tests look into any answer; a wrong path fails the assertion it stands in.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  json: any
-}
-
-export type Json = TestResponse['json']
+export type { Headers, Json, TestResponse }
 
 interface Options {
   env?: Record<string, string>
@@ -142,7 +124,7 @@ export async function startService({
   const running = worker ? await startWorker(app) : null
   const url = `http://${settings.HOST}:${settings.PORT}`
   const tenant = testTenant(credentials)
-  const call: TestService['call'] = async (method, path, { body, headers = {} } = {}) => {
+  const call: Call = async (method, path, { body, headers = {} } = {}) => {
     const answer = await send(`${url}/api/v1${path}`, method, withKey(credentials.apiKey, headers), body)
     noteAnswer(settings, method, path, answer)
     return answer
@@ -190,6 +172,13 @@ export function useService(options: Options = {}): TestService {
     Object.assign(service, await startService({ worker: false, ...options }))
   })
   afterAll(() => service.close())
+  return service
+}
+
+/** A service of one test, which ends with it. */
+export async function startOwn(options: Options = {}): Promise<TestService> {
+  const service = await startService({ worker: false, ...options })
+  onTestFinished(() => service.close())
   return service
 }
 

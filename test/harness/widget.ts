@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, vi } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { launchBrowser } from './browser.ts'
@@ -17,6 +17,8 @@ export interface Newspaper {
    */
   read(article: string, options?: ReadOptions): Promise<Window>
   set(settings: object): Promise<void>
+  /** Sets them until the test ends. */
+  setInTest(settings: object): Promise<void>
   /** Posts without the widget. */
   post(article: string, as: string, body: string, parentId?: string): Promise<string>
   /** A moderator's or a reader's request; throws if it is refused. */
@@ -107,6 +109,12 @@ export async function openNewspaper(
     leave,
     call,
     set: (settings) => call('PATCH', '/settings', settings),
+    setInTest: async (settings) => {
+      const before: object = await call('GET', '/settings')
+      const earlier = Object.fromEntries(Object.entries(before).filter(([name]) => name in settings))
+      onTestFinished(() => call('PATCH', '/settings', earlier))
+      await call('PATCH', '/settings', settings)
+    },
     post: async (article, as, body, parentId) =>
       (await call('POST', `/discussions/by-external/${article}/comments`, { body, ...(parentId && { parentId }) }, as))
         .id,

@@ -9,7 +9,7 @@ import { openOutbound } from '../../src/outbound/outbound.ts'
 import { startClassifier } from '../../src/worker/classifier.ts'
 import { says, useClassifiers } from '../harness/classifiers.ts'
 import { type Behaviour, hang, isGenuine, reply } from '../harness/receiver.ts'
-import { startService } from '../harness/service.ts'
+import { startOwn, startService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
 
 const classifiers = useClassifiers(false)
@@ -199,25 +199,22 @@ describe('without a verdict the fallback holds or approves:', () => {
   })
 
   test('an address of a private network, which is never connected to', async () => {
-    const guarded = await startService({
+    const guarded = await startOwn({
       env: { WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_ALLOWED_CIDRS: '' },
+      worker: true,
     })
-    try {
-      // It was set while the process allowed it.
-      const classifier = { url: `${receiver.url}/private`, fallback: 'approve' }
-      await guarded.app.db.query(SET_SETTINGS, [guarded.tenant.id, JSON.stringify({ classifier })])
-      await guarded.call('POST', '/classifier-secrets')
-      const before = receiver.requests.length
-      const comments = '/discussions/by-external/page/comments'
-      const { json } = await guarded.call('POST', comments, { body: { body: 'x' }, headers: await guarded.as('ann') })
-      expect(json.status).toBe('pending')
-      await vi.waitFor(async () =>
-        expect((await guarded.call('GET', `/comments/${json.id}`)).json.status).toBe('approved'),
-      )
-      expect(receiver.requests).toHaveLength(before)
-    } finally {
-      await guarded.close()
-    }
+    // It was set while the process allowed it.
+    const classifier = { url: `${receiver.url}/private`, fallback: 'approve' }
+    await guarded.app.db.query(SET_SETTINGS, [guarded.tenant.id, JSON.stringify({ classifier })])
+    await guarded.call('POST', '/classifier-secrets')
+    const before = receiver.requests.length
+    const comments = '/discussions/by-external/page/comments'
+    const { json } = await guarded.call('POST', comments, { body: { body: 'x' }, headers: await guarded.as('ann') })
+    expect(json.status).toBe('pending')
+    await vi.waitFor(async () =>
+      expect((await guarded.call('GET', `/comments/${json.id}`)).json.status).toBe('approved'),
+    )
+    expect(receiver.requests).toHaveLength(before)
   })
 
   test('without a signing secret nothing is sent', async () => {

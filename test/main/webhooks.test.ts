@@ -557,25 +557,6 @@ describe('reading', () => {
     }
   })
 
-  test("another tenant's endpoint and deliveries answer 404 not_found", async () => {
-    const { id } = await registerVerified()
-    const { deliveryId } = await add(id)
-    const other = await service.addTenant(`other-${counter}`)
-    const headers = { 'x-api-key': other.apiKey }
-    for (const route of [`/webhooks/${id}`, `/webhooks/${id}/deliveries`, `/webhooks/${id}/deliveries/${deliveryId}`]) {
-      expect((await service.call('GET', route, { headers })).status).toBe(404)
-    }
-    for (const [method, route] of [
-      ['PATCH', ''],
-      ['DELETE', ''],
-      ['POST', '/verify'],
-    ] as const) {
-      const options = method === 'PATCH' ? { headers, body: { description: 'x' } } : { headers }
-      expect((await service.call(method, `/webhooks/${id}${route}`, options)).status).toBe(404)
-    }
-    expect((await service.call('GET', '/webhooks', { headers })).json.data).toEqual([])
-  })
-
   test('GraphQL gives the same endpoint and deliveries', async () => {
     const { id } = await registerVerified()
     const { deliveryId } = await add(id)

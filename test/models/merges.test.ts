@@ -187,7 +187,6 @@ const HIDDEN = unnamed(
 
 test(
   'merges, one of them during an erasure, beside writes of the same readers lose nothing and leave nothing behind',
-  { timeout: 120_000 },
   async () => {
     for (let round = 0; round < effort(6, 1); round++) {
       const world = await makeWorld()

@@ -42,7 +42,7 @@ const LOADED_TWICE: [number, Step[]] = [
 
 const history = [fc.integer({ min: 3, max: 9 }), fc.array(step, { minLength: 5, maxLength: 40, size: 'max' })] as const
 
-test("a client's lists are the service's, whenever its answers and events arrive", { timeout: 300_000 }, async () => {
+test("a client's lists are the service's, whenever its answers and events arrive", async () => {
   const examples = [atTheEnd('reject', 'approve'), atTheEnd('pin', 'unpin'), LOADED_TWICE]
   await fc.assert(fc.asyncProperty(...history, showAlike), { numRuns: effort(200, 20), examples })
 })

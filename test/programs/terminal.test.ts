@@ -10,7 +10,6 @@ import { makeDataDir } from '../harness/database.ts'
 import { findProgram } from '../harness/programs.ts'
 
 const SCRIPT = findProgram('script')
-const LONG = 120_000
 
 let folder: string
 beforeAll(() => {
@@ -38,5 +37,4 @@ test.skipIf(SCRIPT === undefined)(
     expect(shown).toMatch(/Opening the database …[^]+is ready at[^]+Stopping, within 10 s …\s+Stopped\.\s+$/)
     expect(shown).not.toContain('{"level"')
   },
-  LONG,
 )

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { hubOf } from '../../src/live/hub.ts'
 import { newId } from '../../src/core/ids.ts'
 import { subscriptionsOf } from '../../src/api/graphql-sse/subscriptions.ts'
-import { startService, useService } from '../harness/service.ts'
+import { startOwn, useService } from '../harness/service.ts'
 import { openStream, type StreamClient } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -196,21 +196,17 @@ test('clients that come and go leave nothing behind', async () => {
 })
 
 test('at a shutdown every stream gets its position, and is closed', async () => {
-  const own = await startService({ worker: false })
-  try {
-    const { json } = await own.call('POST', '/discussions', { body: { externalId: 'last' } })
-    const streams = await Promise.all(
-      upTo(5).map(() => openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })),
-    )
-    await vi.waitFor(() => expect(streams.every(({ connected }) => connected !== undefined)).toBe(true))
-    await hubOf(own.app).close({ graceMs: 300 })
-    await vi.waitFor(() => expect(streams.every(({ closed }) => closed)).toBe(true))
-    for (const { goodbye } of streams) expect(goodbye?.data).toEqual({ lastEventId: '0' })
-    const late = await openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })
-    expect(late.status).toBe(503)
-  } finally {
-    await own.close()
-  }
+  const own = await startOwn()
+  const { json } = await own.call('POST', '/discussions', { body: { externalId: 'last' } })
+  const streams = await Promise.all(
+    upTo(5).map(() => openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })),
+  )
+  await vi.waitFor(() => expect(streams.every(({ connected }) => connected !== undefined)).toBe(true))
+  await hubOf(own.app).close({ graceMs: 300 })
+  await vi.waitFor(() => expect(streams.every(({ closed }) => closed)).toBe(true))
+  for (const { goodbye } of streams) expect(goodbye?.data).toEqual({ lastEventId: '0' })
+  const late = await openStream(`${own.url}/api/v1/stream/${json.id}`, { 'x-api-key': own.apiKey })
+  expect(late.status).toBe(503)
 })
 
 /**
