@@ -1,4 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Prisma, Sql, TxSql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { ReadItem } from './imported.ts'
@@ -147,10 +148,7 @@ export const insertWaiting = async (
   await sql(WAIT, [
     tenantId,
     importId,
-    items.map(({ key }) => key),
-    items.map(({ commentKey }) => commentKey),
-    items.map(({ readerKey }) => readerKey),
-    items.map(({ place }) => place),
+    ...columns(items, 'key', 'commentKey', 'readerKey', 'place'),
     items.map(({ item }) => JSON.stringify(item)),
   ])
 }

@@ -1,5 +1,6 @@
 import { typesOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement, type Value } from '../../core/database/statements.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
@@ -202,12 +203,7 @@ const ADD_REPORTS = statement(
 
 /** Adds to comments' numbers of reports. */
 export const addReports = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, ReportNumbers>): Promise<unknown> =>
-  sql(ADD_REPORTS, [
-    tenantId,
-    [...added.keys()],
-    [...added.values()].map(({ reports }) => reports),
-    [...added.values()].map(({ answered }) => answered),
-  ])
+  sql(ADD_REPORTS, [tenantId, [...added.keys()], ...columns([...added.values()], 'reports', 'answered')])
 
 const ADD_REPLIES = statement(
   'import_add_replies',
@@ -260,13 +256,9 @@ const ADD_COMMENTS = statement(
 )
 
 /** Counts new comments in their discussions. */
-export const addComments = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, DiscussionChange>): Promise<unknown> => {
-  const changes = [...added.values()]
-  return sql(ADD_COMMENTS, [
+export const addComments = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, DiscussionChange>): Promise<unknown> =>
+  sql(ADD_COMMENTS, [
     tenantId,
     [...added.keys()],
-    changes.map(({ approved }) => approved),
-    changes.map(({ lastAt }) => lastAt),
-    changes.map(({ lastApprovedAt }) => lastApprovedAt),
+    ...columns([...added.values()], 'approved', 'lastAt', 'lastApprovedAt'),
   ])
-}

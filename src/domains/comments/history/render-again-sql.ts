@@ -1,4 +1,5 @@
 import type { Id } from '../../../core/ids.ts'
+import { columns } from '../../../core/database/lists.ts'
 import type { Sql } from '../../../core/database/database.ts'
 import { statement } from '../../../core/database/statements.ts'
 
@@ -53,11 +54,7 @@ export async function replaceRendered(
   sql: Sql,
   texts: readonly (StoredText & { bodyHtml: string })[],
 ): Promise<number> {
-  const [row] = await sql<{ changed: number }>(REPLACE, [
-    texts.map(({ tenantId }) => tenantId),
-    texts.map(({ id }) => id),
-    texts.map(({ revision }) => revision),
-    texts.map(({ bodyHtml }) => bodyHtml),
-  ])
+  const params = columns(texts, 'tenantId', 'id', 'revision', 'bodyHtml')
+  const [row] = await sql<{ changed: number }>(REPLACE, params)
   return row?.changed ?? 0
 }
