@@ -79,4 +79,4 @@ export const partsOf = ({ guestId, ...credential }: Credential): Credential[] =>
 
 /** Those that are neither revoked, expired nor gone. */
 export const readLiveCredentials = (sql: Sql, some: readonly Credential[], now: Date): Promise<LiveCredential[]> =>
-  sql<LiveCredential>(READ_LIVE_CREDENTIALS, [...columns(some, 'tenantId', 'id'), now])
+  sql(READ_LIVE_CREDENTIALS, [...columns(some, 'tenantId', 'id'), now])

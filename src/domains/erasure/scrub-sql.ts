@@ -42,7 +42,7 @@ const NAMING = statement(
  * theirs.
  */
 export const selectNamingEvents = (sql: Sql, readerId: Id, at: Stretch): Promise<NamingEvent[]> =>
-  sql<NamingEvent>(NAMING, [at.tenantId, at.discussionId, at.after, at.upTo, readerId])
+  sql(NAMING, [at.tenantId, at.discussionId, at.after, at.upTo, readerId])
 
 const REWRITE = statement(
   'rewrite_events',

@@ -46,7 +46,7 @@ const TOLD = statement(
 )
 
 const selectTold = (sql: Sql, tenantId: Id, rows: readonly Row[]): Promise<Told[]> =>
-  sql<Told>(TOLD, [tenantId, ...columns(rows, 'commentId', 'readerId', 'kind'), new Date()])
+  sql(TOLD, [tenantId, ...columns(rows, 'commentId', 'readerId', 'kind'), new Date()])
 
 /**
  * Those of the rows whose comment their readers can see now, in the same order: of others an

@@ -178,7 +178,7 @@ export const selectWaitingRoots = (
   tenantId: Id,
   importId: Id,
   { after, limit }: { after: Key | null; limit: number },
-): Promise<WaitedItem[]> => sql<WaitedItem>(ROOTS, [tenantId, importId, after ?? FIRST_ID, limit])
+): Promise<WaitedItem[]> => sql(ROOTS, [tenantId, importId, after ?? FIRST_ID, limit])
 
 const BELOW = statement(
   'waiting_import_items_below',
@@ -200,7 +200,7 @@ export const selectWaitingBelow = (
   tenantId: Id,
   importId: Id,
   { keys, limit }: { keys: readonly Key[]; limit: number },
-): Promise<WaitedItem[]> => sql<WaitedItem>(BELOW, [tenantId, importId, keys, limit])
+): Promise<WaitedItem[]> => sql(BELOW, [tenantId, importId, keys, limit])
 
 /** A waiting comment, and its parent. */
 export interface WaitingLink {
@@ -223,7 +223,7 @@ const PATH = statement(
 
 /** Any waiting item, the comment that it waits for, and so on upwards while those wait too. */
 export const selectPathUp = (sql: Sql, tenantId: Id, importId: Id): Promise<WaitingLink[]> =>
-  sql<WaitingLink>(PATH, [tenantId, importId])
+  sql(PATH, [tenantId, importId])
 
 /** Null if it waits no longer. */
 export async function findWaiting(prisma: Prisma, tenantId: Id, importId: Id, key: Key): Promise<WaitedItem | null> {

@@ -27,7 +27,7 @@ const FACTS = statement(
 
 /** Those of these comments that exist. */
 export const selectFacts = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentFacts[]> =>
-  sql<CommentFacts>(FACTS, [tenantId, ids])
+  sql(FACTS, [tenantId, ids])
 
 const LOCK_DISCUSSIONS = statement(
   'lock_import_discussions',
@@ -131,8 +131,7 @@ export const insertShadowReactions = (
   sql: Sql,
   tenantId: Id,
   rows: readonly NewShadowReaction[],
-): Promise<Pick<NewReaction, 'commentId'>[]> =>
-  sql<Pick<NewReaction, 'commentId'>>(INSERT_SHADOW_REACTIONS, [tenantId, ...arraysOf(REACTION, rows)])
+): Promise<Pick<NewReaction, 'commentId'>[]> => sql(INSERT_SHADOW_REACTIONS, [tenantId, ...arraysOf(REACTION, rows)])
 
 const ADD_REACTIONS = statement(
   'import_add_reactions',
@@ -186,8 +185,7 @@ export const insertReports = (
   sql: Sql,
   tenantId: Id,
   rows: readonly NewReport[],
-): Promise<Pick<NewReport, 'commentId' | 'readerId'>[]> =>
-  sql<Pick<NewReport, 'commentId' | 'readerId'>>(INSERT_REPORTS, [tenantId, ...arraysOf(REPORT, rows)])
+): Promise<Pick<NewReport, 'commentId' | 'readerId'>[]> => sql(INSERT_REPORTS, [tenantId, ...arraysOf(REPORT, rows)])
 
 export interface ReportNumbers {
   reports: number

@@ -75,7 +75,7 @@ const REMOVE_COMMENTS = statement(
  * have no replies.
  */
 export const removeComments = (sql: Sql, tenantId: Id, keys: readonly Key[], since: Date): Promise<RemovedComment[]> =>
-  sql<RemovedComment>(REMOVE_COMMENTS, [tenantId, keys, since])
+  sql(REMOVE_COMMENTS, [tenantId, keys, since])
 
 const LAST_LEFT = `(SELECT max(c.created_at) FROM comments c
   WHERE c.tenant_id = $1 AND c.discussion_id = d.id AND c.status = 'approved')`

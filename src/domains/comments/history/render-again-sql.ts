@@ -30,7 +30,7 @@ export const readStoredTexts = (
   sql: Sql,
   after: { tenantId: Id; id: Id },
   { limit, bytes }: { limit: number; bytes: number },
-): Promise<StoredText[]> => sql<StoredText>(READ, [after.tenantId, after.id, limit, bytes])
+): Promise<StoredText[]> => sql(READ, [after.tenantId, after.id, limit, bytes])
 
 // Pages are cached by the number of profile changes: a kept one would show the HTML of before.
 const REPLACE = statement(

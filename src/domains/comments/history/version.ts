@@ -73,4 +73,4 @@ const VERSIONS = statement(
 
 /** The positions of discussions, and the profile versions of their tenants. */
 const selectVersions = (sql: Sql, keys: readonly VersionKey[]): Promise<VersionRow[]> =>
-  sql<VersionRow>(VERSIONS, columns(keys, 'tenantId', 'discussionId'))
+  sql(VERSIONS, columns(keys, 'tenantId', 'discussionId'))
