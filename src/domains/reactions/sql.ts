@@ -221,5 +221,4 @@ export const writeReactions = (
   rows: readonly ReactionRow[],
   now: Date,
   ifLocked: IfLocked,
-): Promise<ReactionResult[]> =>
-  sql<ReactionResult>(WRITE[ifLocked], [...INPUT.map(([field]) => rows.map((row) => row[field])), now])
+): Promise<ReactionResult[]> => sql(WRITE[ifLocked], [...INPUT.map(([field]) => rows.map((row) => row[field])), now])
