@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, tabTo, WAIT } from '../harness/console.ts'
+import { changeAnswers, enter, expectAccessible, NARROW, tabTo, WAIT } from '../harness/console.ts'
 import { openQueue, type Posted } from '../harness/moderation-queue.ts'
 
 describeInBrowser('The view of a queue in the console', () => {
@@ -49,6 +49,29 @@ describeInBrowser('The view of a queue in the console', () => {
     }
     await page.close()
     for (const { id } of posted) await desk.ok('POST', `/comments/${id}/approve`)
+  })
+
+  test('on a screen of 320 pixels the names of the queues have room beside them', async () => {
+    const { page, close } = await desk.visit('/moderation', { view: { width: 320, theme: 'light' } })
+    await changeAnswers(page, ({ overview }) => {
+      if (overview) Object.assign(overview, { pending: 1000, reported: 1000 })
+    })
+    await page.reload()
+    await page.getByText('1\u00A0000+').nth(1).waitFor()
+    const room = await page.getByRole('radiogroup', { name: 'Queue' }).evaluate((queues) =>
+      [...queues.querySelectorAll('label')].map((label) => {
+        // Its name, without its count.
+        const text = document.createRange()
+        text.selectNodeContents(label.querySelector('.mantine-Group-root')?.firstChild ?? label)
+        const [outer, inner] = [label.getBoundingClientRect(), text.getBoundingClientRect()]
+        return Math.min(inner.left - outer.left, outer.right - inner.right)
+      }),
+    )
+    expect(room).toHaveLength(4)
+    expect(Math.min(...room)).toBeGreaterThan(3)
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await page.unroute('**/graphql')
+    await close()
   })
 
   test('filters by reason, reader and page, and by the links of a card; the address has it, and Back works', async () => {

@@ -5,6 +5,7 @@ import type { ReportReason } from '../../../generated/console.ts'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { textOf } from '../../ui/mentions.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { Time } from '../../ui/time.tsx'
 import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -47,13 +48,14 @@ export function Reasons({
 export function Where({ comment }: Pick<QueueItem, 'comment'>) {
   const { author, discussion } = comment
   const nameOf = useNameOf()
-  const { id, title, externalId, url, state } = discussion
+  const { id, externalId, url, state } = discussion
+  const name = pageName(discussion)
   const address = commentAddress(url, comment)
   return (
     <Text size="sm" c="dimmed" component="div">
       on{' '}
-      <Anchor component={Link} to={`/discussions/${id}`} size="sm" {...WRITTEN}>
-        {title ?? externalId}
+      <Anchor component={Link} to={`/discussions/${id}`} size="sm" title={externalId} {...WRITTEN}>
+        {name}
       </Anchor>
       {state !== 'open' && ` (${state})`}
       {address !== null && (
@@ -64,13 +66,13 @@ export function Where({ comment }: Pick<QueueItem, 'comment'>) {
             target="_blank"
             rel="noopener noreferrer"
             size="sm"
-            aria-label={`The page of ${title ?? externalId}, in a new tab`}
+            aria-label={`The page of ${name}, in a new tab`}
           >
             the page
           </Anchor>
         </>
       )}
-      <AllOfPage id={id} name={title ?? externalId} />
+      <AllOfPage id={id} name={name} />
       {author != null && <AllOfReader id={author.id} name={nameOf(author)} />}
     </Text>
   )

@@ -5,6 +5,7 @@ import { TopDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { Breakable } from '../../ui/breakable.tsx'
 import { namesApart } from '../../ui/names-apart.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { RowBoundary } from '../../ui/row-boundary.tsx'
 import { Answered } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -27,7 +28,7 @@ export function Top({ from }: { from: string }) {
           <TopTable
             title="Top discussions"
             rows={rowsOf(
-              discussions.map(({ comments, discussion }) => ({ comments, ...discussion, name: discussion.title })),
+              discussions.map(({ comments, discussion }) => ({ comments, ...discussion, name: pageName(discussion) })),
               '/discussions',
             )}
           />

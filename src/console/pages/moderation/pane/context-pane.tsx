@@ -9,6 +9,7 @@ import {
 import { useApi } from '../../../api/queries.ts'
 import { CommentStatusBadge } from '../../../ui/comment-status.tsx'
 import { textOf } from '../../../ui/mentions.ts'
+import { pageName } from '../../../ui/page-name.ts'
 import { Answered } from '../../../ui/states.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
@@ -161,7 +162,7 @@ function Lines({
             <Group gap={6}>
               {(withState || status !== 'approved') && <CommentStatusBadge status={status} />}
               <Text size="xs" c="dimmed" {...WRITTEN}>
-                <bdi>{discussion === undefined ? nameOf(author) : (discussion.title ?? discussion.externalId)}</bdi>,{' '}
+                <bdi>{discussion === undefined ? nameOf(author) : pageName(discussion)}</bdi>,{' '}
                 <Time at={createdAt} size="xs" />
               </Text>
             </Group>
