@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 import sqlite from 'node-sqlite3-wasm'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
+import { addFindings, NO_FINDINGS } from '../../src/domains/imports/report.ts'
 import { item as itemSchema, type Found, type Item, type Source, SourceError } from '../../src/transfer/item.ts'
 import { identifyPage } from '../../src/transfer/pages.ts'
 import { artrans } from '../../src/transfer/sources/artrans.ts'
@@ -14,6 +15,7 @@ import { disqus } from '../../src/transfer/sources/disqus.ts'
 import { readBytes } from '../../src/transfer/sources/files.ts'
 import { isso } from '../../src/transfer/sources/isso.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
+import { Tally } from '../../src/transfer/sources/tally.ts'
 import { timeOf } from '../../src/transfer/sources/times.ts'
 import { wordpress } from '../../src/transfer/sources/wordpress.ts'
 import { useFolder } from '../harness/folders.ts'
@@ -394,7 +396,7 @@ describe('isso', () => {
     const sound = readFileSync(path)
     // Each byte that may say where something lies, as another one.
     let refused = 0
-    for (let at = 16; at < sound.length; at += 61) {
+    for (let at = 16; at < sound.length; at += 101) {
       const bytes = Buffer.from(sound)
       bytes.writeUInt8((bytes.readUInt8(at) + 1 + (at % 254)) & 255, at)
       const damaged = join(folder, 'damaged.db')
@@ -435,6 +437,44 @@ test('an upload that unpacks to more than it may is refused', async () => {
   }
   expect(await unpacked(1_000_000)).toBe(1_000_000)
   await expect(unpacked(999_999)).rejects.toThrow('zeros.gz: it unpacks to more than 999999 bytes')
+})
+
+test('deleted threads of disqus are gone through once, not again with each post', async () => {
+  const thread = (n: number) =>
+    `<thread dsq:id="${n}"><link>https://a.example/${n}</link><isDeleted>true</isDeleted></thread>`
+  const post = (n: number) =>
+    `<post dsq:id="p${n}"><message>Hi</message><createdAt>2020-01-01T00:00:00Z</createdAt><thread dsq:id="${n}"/></post>`
+  const all = Array.from({ length: 300 }, (_, n) => n)
+  const path = fileOf(
+    'deleted.xml',
+    `<disqus xmlns="http://disqus.com" xmlns:dsq="http://disqus.com/disqus-internals">${all.map(thread).join('')}${all.map(post).join('')}</disqus>`,
+  )
+  const steps = [Map, Set].flatMap(({ prototype }) => [
+    vi.spyOn(prototype, Symbol.iterator),
+    vi.spyOn(prototype as Set<unknown>, 'forEach'),
+  ])
+  const found = await readAll(disqus, path)
+  const calls = steps.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+  vi.restoreAllMocks()
+  expect([itemsOf(found, 'discussion').length, itemsOf(found, 'comment').length]).toEqual([300, 300])
+  expect(calls).toBeLessThan(300)
+})
+
+test('what is not taken is reported in a hundred kinds at most, with short names', () => {
+  const tally = new Tally()
+  for (let n = 0; n < 1000; n++) tally.add(`line ${n}`, `${n} ${'x'.repeat(1000)}`, 'no reader wrote it here')
+  const refused = refusedIn([...tally.found()])
+  expect(refused.length).toBe(101)
+  expect(refused.at(-1)).toBe('from line 100 on, 900 items are not taken: it is of another kind')
+  expect(Math.max(...refused.map(({ length }) => length))).toBeLessThan(200)
+})
+
+test('a report keeps the beginnings of places and reasons, and a hundred of them', () => {
+  const long = Array.from({ length: 60 }, (_, n) => ({ place: `${n} ${'x'.repeat(5000)}`, reason: '😀'.repeat(5000) }))
+  const { total, first } = addFindings(addFindings(NO_FINDINGS, long), long)
+  expect([total, first.length]).toEqual([120, 100])
+  expect(JSON.stringify(first).length).toBeLessThan(100_000)
+  expect(first.every(({ reason }) => reason.isWellFormed())).toBe(true)
 })
 
 describe('every source', () => {
