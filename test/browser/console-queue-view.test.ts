@@ -52,7 +52,7 @@ describeInBrowser('The view of a queue in the console', () => {
   })
 
   test('on a screen of 320 pixels the names of the queues have room beside them', async () => {
-    const { page, close } = await desk.visit('/moderation', { view: { width: 320, theme: 'light' } })
+    const page = await desk.visit('/moderation', { view: { width: 320, theme: 'light' } })
     await changeAnswers(page, ({ overview }) => {
       if (overview) Object.assign(overview, { pending: 1000, reported: 1000 })
     })
@@ -71,7 +71,6 @@ describeInBrowser('The view of a queue in the console', () => {
     expect(Math.min(...room)).toBeGreaterThan(3)
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     await page.unroute('**/graphql')
-    await close()
   })
 
   test('filters by reason, reader and page, and by the links of a card; the address has it, and Back works', async () => {

@@ -23,6 +23,7 @@ describeInBrowser('signing in to the console', () => {
     await page.evaluate(([key, value]) => localStorage.setItem(key, value), [SESSION, stored] as const)
     await page.reload()
     await signInForm(page).waitFor()
+    expect(await signInForm(page).count()).toBe(1)
   })
 
   test('reports a wrong password; the right one opens the requested page', async () => {

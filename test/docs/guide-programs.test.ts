@@ -172,8 +172,8 @@ describe('run against the service', () => {
     const commands = readPages().find(({ path }) => path === 'docs/guides/issuers.md')?.blocks ?? []
     const settings = commands.flatMap(({ content }) => /^api \/settings -X PATCH -d '(.*)'$/m.exec(content)?.[1] ?? [])
     expect(settings.length).toBeGreaterThan(1)
-    for (const text of settings) {
-      const body: unknown = JSON.parse(text.replaceAll('http://127.0.0.1:4200', issuer))
+    for (const change of settings) {
+      const body: unknown = JSON.parse(change.replaceAll('http://127.0.0.1:4200', issuer))
       expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
     }
     await refreshDueKeySets(service.app, async (url) => (await fetch(url)).json() as Promise<unknown>)
