@@ -8,6 +8,7 @@ import { comment } from '../harness/transfer.ts'
 
 const RULES = {
   source: 'jsonl',
+  setsStaff: true,
   settings: tenantSettings({}),
   authors: new Map<string, string>(),
   page: null,
