@@ -190,7 +190,7 @@ describe('deliveries', () => {
   test('cost one statement, and their attempts another, however many there are', async () => {
     const list = (first: number): string =>
       `{ webhookDeliveries(id: "${endpointId}", first: ${first}) { edges { node { id attempts { n error } } } } }`
-    const [one, all] = [await deliveriesBy(list(1)), await statementsOf(list(10))]
+    const [one, all] = [await deliveriesBy(list(1)), await deliveriesBy(list(10))]
     expect([one.statements.length, all.statements.length]).toEqual([2, 2])
     const attempts = [1, 2].map((n) => ({ n, error: `failure ${n}` }))
     expect(all.data.webhookDeliveries).toEqual({ edges: ids.map((id) => ({ node: { id, attempts } })) })
