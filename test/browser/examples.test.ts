@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 
@@ -17,6 +16,7 @@ import { sha256Hex } from '../../src/core/secrets/crypto.ts'
 import { newId } from '../../src/core/ids.ts'
 import { hasBrowser, launchBrowser } from '../harness/browser.ts'
 import { findInExamples } from '../harness/examples.ts'
+import { useFolder } from '../harness/folders.ts'
 import { ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { first, type Processes, startProcesses } from '../harness/processes.ts'
@@ -135,7 +135,7 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, check = tsc, templ
     let site: ChildProcess | undefined
     let url: string
     let keyId: string
-    const output = mkdtempSync(join(tmpdir(), 'example-'))
+    const output = useFolder()
     let contexts: BrowserContext[]
     let ann: Page
     let bob: Page
@@ -175,7 +175,6 @@ describe.each(CASES)('examples/%s', (_title, { folder, texts, check = tsc, templ
       await browser?.close()
       if (site?.exitCode === null && site.kill()) await once(site, 'exit')
       await service?.close()
-      rmSync(output, { recursive: true })
     })
 
     async function open(reader: string, shown: number): Promise<Page> {

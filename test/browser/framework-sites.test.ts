@@ -1,13 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
+import { useFolder } from '../harness/folders.ts'
 import { ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { useService } from '../harness/service.ts'
@@ -46,7 +46,7 @@ describeInBrowser('examples', () => {
       let url: string
       /** What the site has written to its log of errors. */
       let failures = ''
-      const packages = mkdtempSync(join(tmpdir(), 'engagement-packages-'))
+      const packages = useFolder()
 
       beforeAll(async () => {
         browser = await launchBrowser()
@@ -90,7 +90,6 @@ describeInBrowser('examples', () => {
           site.kill()
           await exited
         }
-        rmSync(packages, { recursive: true })
         await browser?.close()
       })
 

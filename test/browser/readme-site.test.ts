@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 import { describeInBrowser, launchBrowser } from '../harness/browser.ts'
+import { useFolder } from '../harness/folders.ts'
 import { freePort } from '../harness/ports.ts'
 import { useService } from '../harness/service.ts'
 
@@ -22,16 +22,13 @@ function serverOfGuide(): string {
 
 describeInBrowser('the site of the guide of the widget', () => {
   const service = useService()
-  const folder = mkdtempSync(join(tmpdir(), 'guide-site-'))
+  const folder = useFolder()
   beforeAll(async () => {
     writeFileSync(join(folder, 'server.mjs'), serverOfGuide())
     // As `npm install express <path to this folder>` does.
     mkdirSync(join(folder, 'node_modules'))
     symlinkSync(join(ROOT, 'node_modules/express'), join(folder, 'node_modules/express'))
     symlinkSync(ROOT, join(folder, 'node_modules/engagement-service'))
-  })
-  afterAll(async () => {
-    rmSync(folder, { recursive: true })
   })
 
   async function withSite(visit: (url: string) => Promise<void>): Promise<void> {

@@ -1,10 +1,11 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { COUNTED_COMMENTS } from '../../src/domains/comments/by-reader.ts'
 import { callsTo } from '../harness/calls.ts'
 import { type Headers, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 const service = useService()
 let ann: Headers
@@ -29,14 +30,8 @@ async function graphql(query: string, variables: object = {}, headers: Headers =
 
 /** How often each of these statements is run by `work`. */
 async function counted<T>(names: RegExp, work: () => Promise<T>): Promise<{ result: T; statements: string[] }> {
-  const query = vi.spyOn(service.app.db, 'query')
-  try {
-    const result = await work()
-    const ran = query.mock.calls.map(([{ name }]) => name)
-    return { result, statements: ran.filter((name) => names.test(name)) }
-  } finally {
-    query.mockRestore()
-  }
+  const { result, statements } = await statementsOf(service, work)
+  return { result, statements: statements.filter((name) => names.test(name)) }
 }
 
 describe('a comment in its context', () => {

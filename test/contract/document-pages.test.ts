@@ -1,9 +1,10 @@
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { effort } from '../harness/effort.ts'
 import { randomOf } from '../harness/random.ts'
 import { type Headers, useKey, useService } from '../harness/service.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 // A page of comments by GET with a documentId is kept as bytes, as REST's pages are. It must always
 // be what the same document answers when it is executed.
@@ -63,11 +64,8 @@ async function post(documentId: string, { variables = { page }, headers = plain 
 
 /** The statements that read comments while `work` runs. */
 async function readsOf(work: () => Promise<unknown>): Promise<number> {
-  const query = vi.spyOn(service.app.db, 'query')
-  await work()
-  const reads = query.mock.calls.filter(([{ name }]) => /comments|replies|roots|listed|level/.test(name)).length
-  query.mockRestore()
-  return reads
+  const { statements } = await statementsOf(service, work)
+  return statements.filter((name) => /comments|replies|roots|listed|level/.test(name)).length
 }
 
 const comment = async (reader: string, body: object): Promise<string> =>

@@ -4,6 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { callsTo } from '../harness/calls.ts'
 import { type TestTenant, useService } from '../harness/service.ts'
 import { addSite, ORIGIN, page } from '../harness/sites.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 const service = useService()
 let tenant: TestTenant
@@ -172,13 +173,10 @@ test('one statement reads the histories of a page', async () => {
     const { id } = await post(`first ${n}`, ann, on)
     await edit(id, `second ${n}`)
   }
-  const spy = vi.spyOn(service.app.db, 'query')
   const query = `{ discussion(by: { externalId: "${on}" }) { comments(sort: oldest) { nodes { body ${HISTORY} } } } }`
-  const { json } = await service.graphql(query, {}, plain)
-  const statements = spy.mock.calls.map(([{ name }]) => name).filter((name) => BODIES.test(name))
-  spy.mockRestore()
-  expect(statements).toHaveLength(1)
-  expect(json.data.discussion.comments.nodes).toEqual(
+  const { result, statements } = await statementsOf(service, () => service.graphql(query, {}, plain))
+  expect(statements.filter((name) => BODIES.test(name))).toHaveLength(1)
+  expect(result.json.data.discussion.comments.nodes).toEqual(
     [1, 2, 3].map((n) => ({
       body: `second ${n}`,
       history: {

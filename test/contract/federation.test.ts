@@ -7,11 +7,12 @@ import {
   print,
   type ObjectTypeDefinitionNode,
 } from 'graphql'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { schema } from '../../src/api/execution/schema.ts'
 import { newId } from '../../src/core/ids.ts'
 import { type Headers, type TestTenant, useKey, useService } from '../harness/service.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 const service = useService()
 let other: TestTenant
@@ -223,14 +224,9 @@ describe('_entities', () => {
     const made: Awaited<ReturnType<typeof post>>[] = []
     for (let n = 0; n < 6; n++) made.push(await post(`many-${n}`, `writer-${n}`))
     const statementsFor = async (asked: Representation[]): Promise<string[]> => {
-      const query = vi.spyOn(service.app.db, 'query')
-      try {
-        expect((await found(asked)).filter(Boolean)).toHaveLength(asked.length)
-        const names = query.mock.calls.map(([{ name }]) => name)
-        return names.filter((name) => !/^(find_(key|tenant)|record_key_uses$)/.test(name)).toSorted()
-      } finally {
-        query.mockRestore()
-      }
+      const { result, statements } = await statementsOf(service, () => found(asked))
+      expect(result.filter(Boolean)).toHaveLength(asked.length)
+      return statements.toSorted()
     }
     const KINDS: ((n: number) => Representation)[] = [
       (n) => ({ __typename: 'Comment', id: made[n]?.id }),

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 const service = useService()
 const roots = new Map<string, string[]>()
@@ -31,7 +32,6 @@ interface Node {
  * Statements that authenticate the caller. They recur when cached values expire, whatever the
  * query.
  */
-const OF_CALLERS = /^(find_|live_identity_secrets$|record_key_uses$)/
 
 const QUERY = `query ($first: Int!, $size: Int!, $sort: CommentSort!) {
   discussions(first: $first) { edges { node { externalId
@@ -43,14 +43,8 @@ const QUERY = `query ($first: Int!, $size: Int!, $sort: CommentSort!) {
 }`
 
 async function read(first: number, size = 2, sort = 'oldest'): Promise<{ nodes: Node[]; statements: string[] }> {
-  const query = vi.spyOn(service.app.db, 'query')
-  try {
-    const { json } = await service.graphql(QUERY, { first, size, sort })
-    const nodes = json.data.discussions.edges.map(({ node }: { node: Node }) => node)
-    return { nodes, statements: query.mock.calls.map(([{ name }]) => name).filter((name) => !OF_CALLERS.test(name)) }
-  } finally {
-    query.mockRestore()
-  }
+  const { result, statements } = await statementsOf(service, () => service.graphql(QUERY, { first, size, sort }))
+  return { nodes: result.json.data.discussions.edges.map(({ node }: { node: Node }) => node), statements }
 }
 
 test('first: 0 answers an empty page, which tells whether there is an entry', async () => {
@@ -191,12 +185,12 @@ describe('deliveries', () => {
     await service.app.db.query(unnamed(ADD_ATTEMPTS), [ids])
   })
 
-  const statementsOf = (query: string) => statementsOn(/\b(deliveries|attempts|events)\b/, query)
+  const deliveriesBy = (query: string) => statementsOn(/\b(deliveries|attempts|events)\b/, query)
 
   test('cost one statement, and their attempts another, however many there are', async () => {
     const list = (first: number): string =>
       `{ webhookDeliveries(id: "${endpointId}", first: ${first}) { edges { node { id attempts { n error } } } } }`
-    const [one, all] = [await statementsOf(list(1)), await statementsOf(list(10))]
+    const [one, all] = [await deliveriesBy(list(1)), await deliveriesBy(list(10))]
     expect([one.statements.length, all.statements.length]).toEqual([2, 2])
     const attempts = [1, 2].map((n) => ({ n, error: `failure ${n}` }))
     expect(all.data.webhookDeliveries).toEqual({ edges: ids.map((id) => ({ node: { id, attempts } })) })
@@ -204,7 +198,7 @@ describe('deliveries', () => {
 
   test('by id, under many aliases, cost one more for the bodies', async () => {
     const aliases = ids.map((id, n) => `a${n}: webhookDelivery(id: "${endpointId}", deliveryId: "${id}") { id body }`)
-    const { data, statements } = await statementsOf(`{ ${aliases.join(' ')} }`)
+    const { data, statements } = await deliveriesBy(`{ ${aliases.join(' ')} }`)
     expect(statements).toHaveLength(2)
     const found = Object.values<{ id: string; body: string }>(data)
     expect(found.map(({ id }) => id)).toEqual(ids)

@@ -4,6 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { addDelivery } from '../harness/outbox.ts'
 import { type Headers, type TestTenant, useKey, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 const service = useService()
 let other: TestTenant
@@ -213,15 +214,9 @@ describe('nodes', () => {
     for (let n = 0; n < 4; n++) comments.push(await post(`many-${n}`, 'Text', `writer-${n}`))
     const ids = comments.flatMap(({ id, discussionId, author }) => [id, discussionId, author.id])
     const statementsFor = async (asked: string[]): Promise<string[]> => {
-      const query = vi.spyOn(service.app.db, 'query')
-      try {
-        const { json } = await service.graphql(NODES, { ids: asked }, plain)
-        expect(json.data.nodes.filter(Boolean)).toHaveLength(asked.length)
-        const names = query.mock.calls.map(([{ name }]) => name)
-        return names.filter((name) => !/^(find_(key|tenant)|record_key_uses$)/.test(name)).toSorted()
-      } finally {
-        query.mockRestore()
-      }
+      const { result, statements } = await statementsOf(service, () => service.graphql(NODES, { ids: asked }, plain))
+      expect(result.json.data.nodes.filter(Boolean)).toHaveLength(asked.length)
+      return statements.toSorted()
     }
     const few = await statementsFor(ids.slice(0, 3))
     expect(few).toEqual(expect.arrayContaining(['find_node_types', 'comments_by_ids', 'discussions_by_ids']))

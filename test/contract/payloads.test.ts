@@ -1,7 +1,8 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 // What a client's cache must change after a mutation, in its answer.
 
@@ -94,31 +95,22 @@ test('a bulk action brings each comment as it is after it, in one statement', as
   for (let n = 0; n < 3; n++) ids.push((await run(CREATE, { page: 'bulk' }, ann)).comment.id)
   const mutation = `mutation ($ids: [ID!]!) { moderateComments(input: { ids: $ids, action: reject }) {
     outcomes { commentId ok comment { id status discussion { commentCount } } } } }`
-  const spy = vi.spyOn(service.app.db, 'query')
-  const { outcomes } = await run(mutation, { ids: [...ids, 'nonsense'] })
-  const read = spy.mock.calls.map(([{ name }]) => name).filter((name) => name === 'comments_by_ids')
-  spy.mockRestore()
+  const { result, statements } = await statementsOf(service, () => run(mutation, { ids: [...ids, 'nonsense'] }))
   const comment = { status: 'rejected', discussion: { commentCount: 0 } }
-  expect(outcomes).toEqual([
+  expect(result.outcomes).toEqual([
     ...ids.map((id) => ({ commentId: id, ok: true, comment: { id, ...comment } })),
     { commentId: 'nonsense', ok: false, comment: null },
   ])
-  expect(read).toHaveLength(1)
+  expect(statements.filter((name) => name === 'comments_by_ids')).toHaveLength(1)
 })
 
 test('nothing is read that is not selected', async () => {
   for (const _ of [1, 2]) await run(CREATE, { page: 'lean' }, ann)
-  const statementsOf = async (selected: string): Promise<string[]> => {
-    const spy = vi.spyOn(service.app.db, 'query')
-    await run(CREATE.replace(BESIDE, selected), { page: 'lean' }, ann)
-    const names = spy.mock.calls.map(([{ name }]) => name)
-    spy.mockRestore()
-    // The look-up of the key is kept for a while, and its use is written now and then.
-    return names.filter((name) => name !== 'find_key_by_digest' && name !== 'record_key_uses')
-  }
-  const lean = await statementsOf('')
-  expect(await statementsOf('discussion { id }')).toHaveLength(lean.length + 1)
-  expect(await statementsOf('parent { id }')).toEqual(lean)
+  const statementsFor = async (selected: string): Promise<string[]> =>
+    (await statementsOf(service, () => run(CREATE.replace(BESIDE, selected), { page: 'lean' }, ann))).statements
+  const lean = await statementsFor('')
+  expect(await statementsFor('discussion { id }')).toHaveLength(lean.length + 1)
+  expect(await statementsFor('parent { id }')).toEqual(lean)
 })
 
 test('of comments at the same time none tells an older count than that after itself', async () => {

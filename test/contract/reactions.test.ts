@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { eventRowsOf } from '../harness/event-rows.ts'
 import { useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 const service = useService()
 const { ann, bob } = useReaders(service, 'ann', 'bob')
@@ -288,22 +289,19 @@ describe('reactionGroups of a comment', () => {
     const { id, discussionId } = await newComment('groups-cost')
     for (let n = 0; n < 4; n++) await newComment('groups-cost')
     await put(id, 'like')
-    const statementsOf = async (fields: string): Promise<string[]> => {
-      const spy = vi.spyOn(service.app.db, 'query')
+    const statementsFor = async (fields: string): Promise<string[]> => {
       const query = `query ($id: ID!) { discussion(by: { id: $id }) { comments { edges { node { id ${fields} } } } } }`
-      const { json } = await service.graphql(query, { id: discussionId }, ann)
-      expect(json.errors).toBeUndefined()
-      const names = spy.mock.calls.map(([{ name }]) => name)
-      spy.mockRestore()
-      // Look-ups of keys are kept for a while, and uses are recorded from time to time.
-      const atTimes = /^(find_key_by_digest|record_key_uses|live_identity_secrets|find_key_set)$/
-      return names.filter((name) => !atTimes.test(name))
+      const { result, statements } = await statementsOf(service, () =>
+        service.graphql(query, { id: discussionId }, ann),
+      )
+      expect(result.json.errors).toBeUndefined()
+      return statements
     }
-    const plain = await statementsOf('viewerReaction')
+    const plain = await statementsFor('viewerReaction')
     expect(plain).toContain('viewer_reactions')
     for (const fields of [GROUPS, `viewerReaction ${GROUPS}`, `a: ${GROUPS} b: ${GROUPS}`]) {
-      expect(await statementsOf(fields)).toEqual(plain)
+      expect(await statementsFor(fields)).toEqual(plain)
     }
-    expect(await statementsOf('reactionGroups { type count }')).not.toContain('viewer_reactions')
+    expect(await statementsFor('reactionGroups { type count }')).not.toContain('viewer_reactions')
   })
 })

@@ -1,10 +1,11 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { newId } from '../../src/core/ids.ts'
 import { applyVerdict } from '../../src/domains/classifier/verdicts.ts'
 import type { DueRequest } from '../../src/domains/classifier/sql.ts'
 import { exportText, importText } from '../harness/exports.ts'
 import { unnamed } from '../harness/sql.ts'
+import { statementsOf } from '../harness/statements.ts'
 import { type Json, useTenants } from '../harness/tenants.ts'
 
 const world = useTenants()
@@ -179,11 +180,9 @@ test('a request looks at 10 000 comments at most, and the list goes on', async (
      FROM generate_series(1, 10500) n`,
   )
   await world.service.app.db.query(FILL, [world.tenant.tenant.id, seed.discussionId, seed.author.id])
-  const statements = vi.spyOn(world.service.app.db, 'query')
-  const page = await queue()
+  const { result: page, statements } = await statementsOf(world.service, () => queue())
   expect(page).toMatchObject({ data: [], hasMore: true, partial: true })
-  expect(statements.mock.calls.filter(([{ name }]) => name.startsWith('search_comments'))).toHaveLength(1)
-  statements.mockRestore()
+  expect(statements.filter((name) => name.startsWith('search_comments'))).toHaveLength(1)
   expect(await queue(`&cursor=${page.nextCursor}`)).toMatchObject({
     data: [{ comment: { id: seed.id } }],
     hasMore: false,

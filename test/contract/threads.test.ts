@@ -1,7 +1,8 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 import { useKey, useReaders, useService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
+import { statementsOf } from '../harness/statements.ts'
 
 interface Listed {
   id: string
@@ -272,21 +273,10 @@ describe('the number of statements', () => {
    * Statements that authenticate the caller. They recur when cached values expire, whatever the
    * request.
    */
-  const OF_CALLERS = /^(find_|live_identity_secrets$|record_key_uses$|upsert_reader$)/
 
   /** The statements of one request. */
-  async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
-    const spy = vi.spyOn(service.app.db, 'query')
-    try {
-      await run()
-      return spy.mock.calls
-        .map(([{ name }]) => name)
-        .filter((name) => !OF_CALLERS.test(name))
-        .toSorted()
-    } finally {
-      spy.mockRestore()
-    }
-  }
+  const statementsFor = async (run: () => Promise<unknown>): Promise<string[]> =>
+    (await statementsOf(service, run)).statements.filter((name) => name !== 'upsert_reader').toSorted()
 
   const FILL = unnamed(`WITH written AS (
        INSERT INTO comments (tenant_id, id, discussion_id, parent_id, depth, author_id, body, body_html, status, reply_count, reaction_counts)
@@ -323,13 +313,13 @@ describe('the number of statements', () => {
     await fill('many', 100)
     const headers = { ...plain, ...ann }
     const rest = (page: string) =>
-      statementsOf(async () => {
+      statementsFor(async () => {
         const { json } = await list(page, 'limit=100&replies=3', headers)
         expect(json.data).toHaveLength(page === 'many' ? 100 : 5)
         expect(json.data[0]).toMatchObject({ viewerReaction: 'like', replies: { data: [{}, {}] } })
       })
     const graphql = (page: string) =>
-      statementsOf(async () => {
+      statementsFor(async () => {
         const { json } = await service.graphql(QUERY, { page }, headers)
         const nodes = (json.data.discussion.comments.edges as { node: object }[]).map(({ node }) => node)
         expect(nodes).toHaveLength(page === 'many' ? 100 : 5)

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 
@@ -10,6 +9,7 @@ import { exampleEvent } from '../../src/domains/webhooks/example.ts'
 import { signedHeaders } from '../../src/core/delivery/request.ts'
 import { newSigningSecret } from '../../src/core/secrets/signing-secrets.ts'
 import { refreshDueKeySets } from '../../src/domains/readers/key-sets.ts'
+import { useFolder } from '../harness/folders.ts'
 import { GLOBALS, MODULES, PROGRAMS } from '../harness/guide-programs.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
@@ -81,7 +81,7 @@ test('components of Vue are checked with their templates', () => {
 describe('run against the service', () => {
   const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' } })
   let testSite: TestSite
-  const folder = mkdtempSync(join(tmpdir(), 'guide-programs-'))
+  const folder = useFolder()
   const running: ChildProcess[] = []
 
   beforeAll(async () => {
@@ -95,10 +95,7 @@ describe('run against the service', () => {
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
     writeFileSync(join(folder, 'token.js'), blocks.get('graphql/client:3')?.content ?? '')
   })
-  afterAll(async () => {
-    for (const child of running) child.kill()
-    rmSync(folder, { recursive: true })
-  })
+  afterAll(() => running.forEach((child) => child.kill()))
 
   const link = (name: string, to: string): void => symlinkSync(to, join(folder, 'node_modules', name))
 

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
+import { useFolder } from '../harness/folders.ts'
 import { readPages, ROOT } from '../harness/markdown.ts'
 import { freePort } from '../harness/ports.ts'
 import { useService } from '../harness/service.ts'
@@ -46,7 +46,7 @@ describe.skipIf(!hasTools)(
   () => {
     const service = useService({ env: { WEBHOOK_ALLOW_HTTP: 'true' }, worker: true })
     let output = ''
-    const folder = mkdtempSync(join(tmpdir(), 'guides-'))
+    const folder = useFolder()
 
     beforeAll(async () => {
       mkdirSync(join(folder, '.data'))
@@ -97,9 +97,6 @@ describe.skipIf(!hasTools)(
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       output = await text(shell.stdout)
-    })
-    afterAll(async () => {
-      rmSync(folder, { recursive: true })
     })
 
     /** What a guide has printed. */

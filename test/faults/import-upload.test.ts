@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { withDatabase } from '../../src/app.ts'
 import { readSettings } from '../../src/core/settings/settings.ts'
@@ -13,6 +12,7 @@ import { openServer } from '../../src/data/server/server.ts'
 import { createTenant } from '../../src/domains/bootstrap/bootstrap.ts'
 import { importFile } from '../../src/transfer/import/import.ts'
 import { onServer } from '../harness/database.ts'
+import { useFolder } from '../harness/folders.ts'
 import { first } from '../harness/processes.ts'
 import { useProcesses } from '../harness/service-processes.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -26,17 +26,14 @@ const TENANT = unnamed('SELECT id FROM tenants WHERE slug = $1')
 
 describe.skipIf(!onServer)('kill -9 of the worker (skipped: needs DATABASE_URL)', () => {
   const service = useProcesses({ env: { BOOTSTRAP_ADMIN_PASSWORD: PASSWORD } })
-  let folder: string
+  const folder = useFolder()
   let headers: Headers
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'engagement-upload-'))
     const body = { email: 'admin@example.com', password: PASSWORD }
     const login = await service.call('POST', '/admin/auth/login', { headers: { 'x-api-key': '' }, body })
     headers = { authorization: `Bearer ${login.json.token}`, 'x-api-key': '' }
   })
-
-  afterAll(() => rmSync(folder, { recursive: true }))
 
   test('in the rehearsal and in the import: the result is that of the command line', async () => {
     const replies = (n: number) => (n % 3 === 0 && n > 9 ? { parentId: `c${n - 3}` } : {})

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+
+import { useFolder } from '../harness/folders.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -49,7 +50,7 @@ const ALLOWED = {
 }
 
 describe('the rule of the linter about rooms', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rooms-'))
+  const folder = useFolder()
   let refused: string[] = []
 
   beforeAll(async () => {
@@ -71,8 +72,6 @@ describe('the rule of the linter about rooms', () => {
       .diagnostics.filter(({ code }) => code === 'rooms(imports)')
       .map(({ filename }) => filename)
   })
-
-  afterAll(() => rmSync(folder, { recursive: true }))
 
   test.each(Object.entries(REFUSED))('in src/%s it refuses %s', (path) => {
     expect(refused).toContain(`src/${path}`)

@@ -1,19 +1,18 @@
-import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createWriteStream, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { SourceError } from '../../src/transfer/item.ts'
 import { disqus } from '../../src/transfer/sources/disqus.ts'
 import { readLines } from '../../src/transfer/sources/files.ts'
+import { useFolder } from '../harness/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'engagement-files-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = useFolder()
 
 async function readAll(path: string): Promise<void> {
   for await (const _ of disqus.read(path));
