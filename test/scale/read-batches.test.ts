@@ -14,7 +14,6 @@ const RULES = {
   page: null,
   addresses: new Map<string, string>(),
   keepsQuery: false,
-  setsStaff: true,
   now: new Date(),
 }
 
