@@ -91,7 +91,7 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
   test('the overview', async () => {
     const page = await desk.visit('/?span=30d')
     await page.getByRole('button', { name: 'Hide', exact: true }).click()
-    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await expect.poll(() => page.locator('.recharts-bar-rectangle').count(), WAIT).toBeGreaterThan(0)
     await shoot(page, 'overview')
   })
 })
