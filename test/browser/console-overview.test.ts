@@ -64,7 +64,7 @@ describeInBrowser('the overview of the console', () => {
   })
 
   test('a row that cannot be shown leaves the others in view', async () => {
-    const page = await desk.visit()
+    const page = await desk.visit('/', { isBroken: true })
     await changeAnswers(page, ({ analyticsTop }) => {
       if (analyticsTop) analyticsTop.readers[0].reader.name = 5
     })

@@ -37,6 +37,8 @@ interface PageOptions {
    * poll.
    */
   pollsFast?: boolean
+  /** Whether a part of the page fails: it logs an error then, and must. */
+  isBroken?: boolean
 }
 
 interface VisitOptions extends PageOptions {
@@ -123,12 +125,12 @@ async function openPage(
   context: BrowserContext,
   url: string,
   path = '/',
-  { view = DEFAULT_VIEW, pollsFast = false }: PageOptions = {},
+  { view = DEFAULT_VIEW, pollsFast = false, isBroken = false }: PageOptions = {},
 ): Promise<Page> {
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
   const complaints: string[] = []
-  onTestFinished(() => expect(complaints).toEqual([]))
+  onTestFinished(() => expect(complaints.length > 0, complaints.join('\n')).toBe(isBroken))
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
     // A refusal is shown by the page, but the browser logs each.
