@@ -28,11 +28,6 @@ interface Node {
   comments: { edges: { node: { body: string; replies: { edges: { node: { body: string } }[] } } }[]; pageInfo: object }
 }
 
-/**
- * Statements that authenticate the caller. They recur when cached values expire, whatever the
- * query.
- */
-
 const QUERY = `query ($first: Int!, $size: Int!, $sort: CommentSort!) {
   discussions(first: $first) { edges { node { externalId
     comments(first: $size, sort: $sort) {

@@ -269,11 +269,6 @@ describe('replies=0..3', () => {
 })
 
 describe('the number of statements', () => {
-  /**
-   * Statements that authenticate the caller. They recur when cached values expire, whatever the
-   * request.
-   */
-
   /** The statements of one request. */
   const statementsFor = async (run: () => Promise<unknown>): Promise<string[]> =>
     (await statementsOf(service, run)).statements.filter((name) => name !== 'upsert_reader').toSorted()

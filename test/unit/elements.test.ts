@@ -115,22 +115,25 @@ describe('loadFor', () => {
   })
 
   test.each([
-    { defined: [], warnings: 1 },
-    { defined: ['engagement-count'], warnings: 1 },
-    { defined: ['engagement-thread'], warnings: 0 },
-  ])('without `service` warns $warnings times where the page defines $defined', ({ defined, warnings }) => {
+    { name: 'thread', defined: [], warnings: 1 },
+    { name: 'count', defined: ['engagement-thread'], warnings: 1 },
+    { name: 'latest', defined: ['engagement-latest'], warnings: 0 },
+  ] as const)('several $name without `service` warn $warnings times where the page defines $defined', (each) => {
     vi.useFakeTimers()
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const loaded = new Set<string>()
     vi.stubGlobal('customElements', { get: (tag: string) => loaded.has(tag) || undefined })
-    const load = () => loadFor('thread', new EventTarget() as Element, undefined)
+    const load = () => loadFor(each.name, new EventTarget() as Element, undefined)
     const gone = load()
     load()
-    for (const tag of defined) loaded.add(tag)
+    load()
+    for (const tag of each.defined) loaded.add(tag)
     gone()
     vi.runAllTimers()
     expect(warn.mock.calls).toEqual(
-      Array.from({ length: warnings }, () => [expect.stringContaining('or load widget.js in the page')]),
+      Array.from({ length: each.warnings }, () => [
+        expect.stringContaining(`or load ${ELEMENTS[each.name].file} in the page`),
+      ]),
     )
   })
 

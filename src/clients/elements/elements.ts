@@ -224,11 +224,15 @@ const scripts = new Map<string, HTMLScriptElement>()
 /** How long a page without `service` may take to load the widget before the console warns. */
 const OWN_SCRIPT_MS = 10_000
 
-/** Without the widget the element stays empty: the browser's console says why. */
+/** The tags of which the console has been told. A page may have many counts. */
+const warned = new Set<string>()
+
+/** Without the widget the element does nothing: the browser's console says why, once. */
 function warnUnlessLoaded({ tag, file }: ElementTable): () => void {
   const timer = setTimeout(() => {
-    if (customElements.get(tag)) return
-    console.warn(`<${tag}> stays empty: give its component \`service\`, or load ${file} in the page`)
+    if (customElements.get(tag) || warned.has(tag)) return
+    warned.add(tag)
+    console.warn(`<${tag}> does nothing yet: give its component \`service\`, or load ${file} in the page`)
   }, OWN_SCRIPT_MS)
   return () => clearTimeout(timer)
 }
