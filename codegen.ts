@@ -104,7 +104,7 @@ async function writeConsoleDocuments(): Promise<void> {
 /** The documents of the clients' package. A client prints them, so they come as their texts. */
 async function writeClientDocuments(folder: string): Promise<void> {
   const documents = documentsIn(folder)
-  const types = await generate(parse(text), documents, { operations }, {})
+  const types = await generate(parse(text), documents, { operations }, { inlineFragmentTypes: 'combine' })
   const definitions = documents.flatMap(({ document }) => document.definitions)
   const fragments = definitions
     .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)

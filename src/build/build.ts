@@ -225,7 +225,7 @@ async function bundleService(input: Record<string, string>): Promise<string[]> {
     // Packages that read their own files; GraphiQL, which is 9 MB and seldom needed; and packages
     // that only a build needs.
     external:
-      /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|fs-native-extensions|node-sqlite3-wasm|pg-native|rolldown)/,
+      /^(@electric-sql\/pglite|@graphql-yoga\/render-graphiql|@prisma\/(client|schema-engine-wasm)|fs-native-extensions|pg-native|rolldown)/,
     checks: { pluginTimings: false },
     // A process parses the file's source map at its first error. With those of all packages that
     // takes 80 ms and 47 MB, without them 25 ms and 12 MB.

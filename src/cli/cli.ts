@@ -3,16 +3,14 @@ import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { z } from 'zod'
 import { defineCommand, readCommandLine, UsageError } from './command-line.ts'
-import { type AuditRecord, recordAuditOf } from '../core/audit.ts'
+import { byService, recorderOf } from '../core/audit.ts'
 import { CAPABILITIES } from '../core/capabilities.ts'
 import { ServiceError } from '../core/errors.ts'
 import { reachOf } from '../core/input/validate.ts'
-import type { Id } from '../core/ids.ts'
 import { ROOT } from '../core/process/root.ts'
 import { identitySecretSchema } from '../core/settings/values.ts'
 import { SettingsError } from '../core/settings/settings.ts'
 import { atMost } from '../core/input/texts.ts'
-import type { Sql } from '../core/database/database.ts'
 import { failOnUncaught } from '../core/process/uncaught.ts'
 import { keyIdOf } from '../core/secrets/seals.ts'
 import { embeddedSecrets, replaceEncryptionKey } from '../data/embedded/secrets.ts'
@@ -33,25 +31,18 @@ import { revokeWebhookSecretOf } from '../domains/webhooks/rotation.ts'
 import { runRename } from './rename.ts'
 import { StoppedError, markEndPrinted } from './stop.ts'
 import { EXPORT, FileError, filePath, IMPORT, runExport, runImport } from './transfer.ts'
-import { command, CommandError, ofTenant, tenantOf } from './command.ts'
+import { command, CommandError, ofTenant, tenantCommand } from './command.ts'
 import { MEMBERS } from './members.ts'
 import { TENANTS } from './tenants.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
-/** Records in the audit log that the operator did it. */
-const recordOf =
-  (tenantId: Id) =>
-  (sql: Sql, record: AuditRecord): Promise<void> =>
-    recordAuditOf(sql, { tenantId, actor: { kind: 'system', id: null } }, record)
-
 const COMMANDS = {
   ...TENANTS,
   ...MEMBERS,
-  'key create': command(
+  'key create': tenantCommand(
     `Makes an API key, without any capability unless named: ${CAPABILITIES.join(', ')}.`,
     {
-      tenant: ofTenant,
       label: atMost(100, z.string().min(1, 'must not be empty')),
       capabilities: z
         .string()
@@ -67,63 +58,48 @@ const COMMANDS = {
         .optional()
         .describe('RFC 3339 time'),
     },
-    async (app, { label, capabilities, ...options }) => {
-      const { id, slug } = await tenantOf(app, options.tenant)
+    async (app, { id, slug }, { label, capabilities, ...options }) => {
       const key = { label, capabilities, expiresAt: options['expires-at'] ?? null }
       const { apiKey, key: rawKey } = await app.db.transaction((sql) => mintKey(sql, id, key))
       return { tenant: { id, slug }, ...apiKey, key: rawKey }
     },
   ),
-  'key list': command('Lists the API keys of a tenant.', { tenant: ofTenant }, async (app, options) =>
-    app.prisma.apiKey.findMany({
-      where: { tenantId: (await tenantOf(app, options.tenant)).id },
-      orderBy: { id: 'desc' },
-      omit: { digest: true },
-    }),
+  'key list': tenantCommand('Lists the API keys of a tenant.', {}, (app, { id: tenantId }) =>
+    app.prisma.apiKey.findMany({ where: { tenantId }, orderBy: { id: 'desc' }, omit: { digest: true } }),
   ),
-  'key revoke': command(
-    'Revokes an API key. This is final.',
-    { tenant: ofTenant, id: z.string() },
-    async (app, { id, ...options }) => revokeKeyOf(app, (await tenantOf(app, options.tenant)).id, id),
+  'key revoke': tenantCommand('Revokes an API key. This is final.', { id: z.string() }, (app, tenant, { id }) =>
+    revokeKeyOf(app, tenant.id, id),
   ),
-  'identity-secret create': command(
+  'identity-secret create': tenantCommand(
     'Creates an identity secret. The previous secret stays valid for 24 hours.',
-    { tenant: ofTenant },
-    async (app, options) => replaceIdentitySecret(app, (await tenantOf(app, options.tenant)).id),
+    {},
+    (app, { id }) => replaceIdentitySecret(app, id),
   ),
-  'identity-secret list': command(
+  'identity-secret list': tenantCommand(
     'Lists the identity secrets of a tenant, without the secrets.',
-    { tenant: ofTenant },
-    async (app, options) => allSecrets(app, (await tenantOf(app, options.tenant)).id, 'identity_secret'),
+    {},
+    (app, { id }) => allSecrets(app, id, 'identity_secret'),
   ),
-  'identity-secret revoke': command(
+  'identity-secret revoke': tenantCommand(
     'Ends an identity secret at once. This is final.',
-    { tenant: ofTenant, kid: z.string() },
-    async (app, { kid, ...options }) => {
-      const { id } = await tenantOf(app, options.tenant)
-      return revokeIdentitySecretOf(app, id, kid, recordOf(id))
-    },
+    { kid: z.string() },
+    (app, { id }, { kid }) => revokeIdentitySecretOf(app, id, kid, recorderOf(byService(id))),
   ),
-  'webhook-secret revoke': command(
+  'webhook-secret revoke': tenantCommand(
     'Ends a signing secret of a webhook endpoint at once. This is final.',
-    { tenant: ofTenant, endpoint: z.string().describe('id'), kid: z.string() },
-    async (app, { endpoint, kid, ...options }) => {
-      const { id } = await tenantOf(app, options.tenant)
-      return revokeWebhookSecretOf(app, await loadTenant(app, id), { id: endpoint, kid }, recordOf(id))
-    },
+    { endpoint: z.string().describe('id'), kid: z.string() },
+    async (app, { id }, { endpoint, kid }) =>
+      revokeWebhookSecretOf(app, await loadTenant(app, id), { id: endpoint, kid }, recorderOf(byService(id))),
   ),
-  'classifier-secret list': command(
+  'classifier-secret list': tenantCommand(
     'Lists the classifier secrets of a tenant, without the secrets.',
-    { tenant: ofTenant },
-    async (app, options) => allSecrets(app, (await tenantOf(app, options.tenant)).id, 'classifier_secret'),
+    {},
+    (app, { id }) => allSecrets(app, id, 'classifier_secret'),
   ),
-  'classifier-secret revoke': command(
+  'classifier-secret revoke': tenantCommand(
     'Ends a classifier secret at once. This is final.',
-    { tenant: ofTenant, kid: z.string() },
-    async (app, { kid, ...options }) => {
-      const { id } = await tenantOf(app, options.tenant)
-      return endSecretOf(app, id, 'classifier_secret', kid, recordOf(id))
-    },
+    { kid: z.string() },
+    (app, { id }, { kid }) => endSecretOf(app, id, 'classifier_secret', kid, recorderOf(byService(id))),
   ),
   'identity sign': defineCommand(
     'Prints an identity assertion of a reader that is valid for an hour, to try the API by hand. It needs no database.',
@@ -161,71 +137,65 @@ const COMMANDS = {
       return checked(await resealSecrets({ db: app.db, settings: { ...app.settings, ...replaced } }))
     },
   ),
-  'readers merge': command(
+  'readers merge': tenantCommand(
     'Merges the reader of --from into the one of --into. The reader of --into stays, with their name and profile, and gets the comments, reactions, reports and bans of the reader of --from, who is removed. This is final. If it is interrupted, the same command continues, and so does a worker.',
     {
-      tenant: ofTenant,
       from: z
         .string()
         .meta({ description: 'id', about: 'The reader to merge: their id in the service or at the tenant.' }),
       into: z.string().meta({ description: 'id', about: 'The reader who stays, named in the same way.' }),
     },
-    async (app, { from, into, ...options }) => {
-      const { id: tenantId, slug } = await tenantOf(app, options.tenant)
+    async (app, { id: tenantId, slug }, { from, into }) => {
       const { id, externalId, name } = await mergeReaderOf(app, tenantId, from, into)
       return { tenant: { id: tenantId, slug }, reader: { id, externalId, name } }
     },
   ),
-  'discussions rename': command(
+  'discussions rename': tenantCommand(
     'Gives discussions other external ids, by a file of two columns. The former ids lead to them for a year. If it is interrupted, the same command continues. `renamedSince` counts rows whose discussion has a third id by now, which it keeps. The exit status is 1 if a row was refused; standard error says which and why.',
     {
-      tenant: ofTenant,
       map: filePath.meta({
         description: 'renames.csv',
         about: 'CSV of two columns: the old external ids, and the new.',
       }),
     },
-    async (app, { tenant, map }) => runRename(app, (await tenantOf(app, tenant)).id, map),
+    (app, { id }, { map }) => runRename(app, id, map),
   ),
-  'documents add': command(
+  'documents add': tenantCommand(
     'Adds the GraphQL documents of a manifest, by whose ids clients then run them. All are added, or none.',
     {
-      tenant: ofTenant,
       file: filePath.meta({
         description: 'manifest.json',
         about: 'What Apollo’s, Relay’s or graphql-codegen’s tool has written.',
       }),
     },
-    async (app, { tenant, file }) => {
+    async (app, { id }, { file }) => {
       // With the whole schema, which no other command needs.
       const { addManifest } = await import('./documents.ts')
-      return addManifest(app, (await tenantOf(app, tenant)).id, { file, recordOf })
+      return addManifest(app, id, file)
     },
     { places: ['file'] },
   ),
-  import: command(
+  import: tenantCommand(
     'Imports comments from a file into a tenant, without events to streams or webhooks. If it is interrupted, the same command continues. The exit status is 1 if an item was refused.',
-    { tenant: ofTenant, ...IMPORT },
-    async (app, { tenant, ...options }) => runImport(app, (await tenantOf(app, tenant)).id, options),
+    IMPORT,
+    (app, { id }, options) => runImport(app, id, options),
     { places: ['file'] },
   ),
-  'import list': command('Lists the imports of a tenant.', { tenant: ofTenant }, async (app, options) =>
-    listImports(app, (await tenantOf(app, options.tenant)).id),
-  ),
-  'import undo': command(
+  'import list': tenantCommand('Lists the imports of a tenant.', {}, (app, { id }) => listImports(app, id)),
+  'import undo': tenantCommand(
     'Takes back what an import has made and nobody has touched since. Prints what stays.',
-    { tenant: ofTenant, id: z.string() },
-    async (app, { id, ...options }) => {
-      const undone = await undoImport(app, (await tenantOf(app, options.tenant)).id, id)
-      if (undone === null) throw new CommandError(`${options.tenant} has no import ${id}`)
+    { id: z.string() },
+    async (app, tenant, { id }) => {
+      const undone = await undoImport(app, tenant.id, id)
+      if (undone === null) throw new CommandError(`${tenant.slug} has no import ${id}`)
       return undone
     },
     { places: ['id'] },
   ),
-  export: command(
+  export: tenantCommand(
     'Writes all that is a tenant’s but secrets, as of one instant, to a file or standard output: JSON Lines, packed with gzip if the name ends in .gz.',
-    { tenant: ofTenant, ...EXPORT },
-    async (app, { tenant, ...options }) => runExport(app, await tenantOf(app, tenant), options),
+    EXPORT,
+    (app, tenant, options) => runExport(app, tenant, options),
     { places: ['file'] },
   ),
   migrate: command(

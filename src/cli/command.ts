@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { openApp } from '../app.ts'
 import { type Command, defineCommand } from './command-line.ts'
 import type { App } from '../core/app.ts'
+import type { Id } from '../core/ids.ts'
 import { createLog } from '../core/telemetry/log.ts'
 import { readSettings } from '../core/settings/settings.ts'
 import { embeddedSecrets } from '../data/embedded/secrets.ts'
@@ -57,6 +58,27 @@ export function command<Shape extends z.ZodRawShape>(
   return defineCommand(about, shape, runOn, places)
 }
 
+/** A command on the tenant that `--tenant` names. */
+export const tenantCommand = <Shape extends z.ZodRawShape>(
+  about: string,
+  shape: Shape,
+  run: (
+    app: App,
+    tenant: Named,
+    options: z.output<z.ZodObject<{ tenant: typeof ofTenant } & Shape>>,
+  ) => Promise<unknown>,
+  more: CommandOptions<Shape> = {},
+): Command =>
+  command(
+    about,
+    { tenant: ofTenant, ...shape },
+    async (app, options) => {
+      const { tenant } = z.object({ tenant: ofTenant }).parse(options)
+      return run(app, await tenantOf(app, tenant), options)
+    },
+    more,
+  )
+
 /**
  * Gives the bus a moment, so that other processes learn of a change at once; without it they do
  * within 5 s.
@@ -65,7 +87,13 @@ async function busIsUp({ bus }: App): Promise<void> {
   for (let waitedMs = 0; waitedMs < 1000 && !bus.isUp(); waitedMs += 20) await setTimeout(20)
 }
 
-export async function tenantOf(app: App, slug: string) {
+/** A tenant, as commands print it. */
+export interface Named {
+  id: Id
+  slug: string
+}
+
+export async function tenantOf(app: App, slug: string): Promise<Named> {
   const tenant = await findTenantBySlug(app, slug)
   if (tenant === null) throw new CommandError(`there is no tenant ${slug}`)
   return tenant

@@ -7,7 +7,7 @@ import type { Id } from '../core/ids.ts'
 import { deleteTenant } from '../domains/tenants/delete.ts'
 import { showTenant } from '../domains/tenants/list.ts'
 import { removeOfDeletedTenant } from '../domains/tenant-removal/remove.ts'
-import { CommandError, tenantOf } from './command.ts'
+import { CommandError, type Named } from './command.ts'
 import { showRemoval } from './progress.ts'
 import { CommandStopped, untilStopped } from './stop.ts'
 
@@ -15,8 +15,7 @@ const STOPPED = 'stopped waiting: the tenant is deleted, and workers go on to re
 const POLL_MS = 250
 
 /** Deletes a tenant that the operator has confirmed. With `wait`, returns once all is removed. */
-export async function runDelete(app: App, slug: string, { yes, wait }: { yes: boolean; wait: boolean }) {
-  const { id } = await tenantOf(app, slug)
+export async function runDelete(app: App, { id, slug }: Named, { yes, wait }: { yes: boolean; wait: boolean }) {
   const isSuspended = (await showTenant(app, id))?.state === 'suspended'
   if (isSuspended && !yes) await confirm(slug)
   await deleteTenant(app, id)

@@ -1,4 +1,5 @@
 import type { App } from '../core/app.ts'
+import { byService } from '../core/audit.ts'
 import { ServiceError } from '../core/errors.ts'
 import type { Id } from '../core/ids.ts'
 import { ofTenant } from '../core/queues/patience.ts'
@@ -25,11 +26,10 @@ interface Report {
  */
 export async function runRename(root: App, tenantId: Id, path: string): Promise<Report> {
   const app = ofTenant(root, tenantId)
-  const doer = { tenantId, actor: { kind: 'system', id: null } } as const
   const report: Report = { rows: 0, renamed: 0, unchanged: 0, renamedSince: 0, refused: 0 }
   const rename = async (from: string, to: string, n: number): Promise<keyof Report> => {
     try {
-      const outcome = await renameDiscussion(app, doer, from, to)
+      const outcome = await renameDiscussion(app, byService(tenantId), from, to)
       return outcome === 'renamed_since' ? 'renamedSince' : outcome
     } catch (error) {
       // A fault of the service is not one of the row.

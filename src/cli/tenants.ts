@@ -1,16 +1,13 @@
 import { z } from 'zod'
 
-import type { App } from '../core/app.ts'
 import { atMost, noNul } from '../core/input/texts.ts'
 import { createTenant } from '../domains/bootstrap/bootstrap.ts'
 import { listTenants, showTenant } from '../domains/tenants/list.ts'
 import { resumeTenant, suspendTenant } from '../domains/tenants/suspend.ts'
-import { command, email, ofTenant, password, tenantOf } from './command.ts'
+import { command, email, password, tenantCommand } from './command.ts'
 import { runDelete } from './delete-tenant.ts'
 
 const reason = noNul(atMost(500, z.string().min(1, 'must not be empty')))
-
-const show = async (app: App, slug: string) => showTenant(app, (await tenantOf(app, slug)).id)
 
 /** The commands on tenants. */
 export const TENANTS = {
@@ -29,35 +26,29 @@ export const TENANTS = {
     {},
     listTenants,
   ),
-  'tenant show': command('Shows a tenant, and how much it has.', { tenant: ofTenant }, (app, { tenant }) =>
-    show(app, tenant),
-  ),
-  'tenant suspend': command(
+  'tenant show': tenantCommand('Shows a tenant, and how much it has.', {}, (app, { id }) => showTenant(app, id)),
+  'tenant suspend': tenantCommand(
     'Suspends a tenant: its keys, sign-ins, tickets and tokens are refused, its streams end, and its webhook deliveries wait. It is in force within 5 s. Nothing is lost: tenant resume ends it.',
-    {
-      tenant: ofTenant,
-      reason: reason.optional().meta({ description: 'text', about: 'Why. All callers of the tenant are told.' }),
-    },
-    async (app, options) => {
-      await suspendTenant(app, (await tenantOf(app, options.tenant)).id, options.reason)
-      return show(app, options.tenant)
+    { reason: reason.optional().meta({ description: 'text', about: 'Why. All callers of the tenant are told.' }) },
+    async (app, { id }, options) => {
+      await suspendTenant(app, id, options.reason)
+      return showTenant(app, id)
     },
   ),
-  'tenant resume': command(
+  'tenant resume': tenantCommand(
     'Ends the suspension of a tenant. Its credentials are valid again, and its deliveries go on.',
-    { tenant: ofTenant },
-    async (app, { tenant }) => {
-      await resumeTenant(app, (await tenantOf(app, tenant)).id)
-      return show(app, tenant)
+    {},
+    async (app, { id }) => {
+      await resumeTenant(app, id)
+      return showTenant(app, id)
     },
   ),
-  'tenant delete': command(
+  'tenant delete': tenantCommand(
     'Deletes a suspended tenant with all that belongs to it. This is final. Its slug is free at once; workers remove the rest, from 10 s after the suspension on.',
     {
-      tenant: ofTenant,
       yes: z.boolean().optional().meta({ about: 'Does not ask. Without a terminal it is required.' }),
       wait: z.boolean().optional().meta({ about: 'Helps to remove the rest, and ends when nothing is left.' }),
     },
-    (app, { tenant, yes = false, wait = false }) => runDelete(app, tenant, { yes, wait }),
+    (app, tenant, { yes = false, wait = false }) => runDelete(app, tenant, { yes, wait }),
   ),
 }

@@ -19,6 +19,7 @@ import { ImportStopped } from '../transfer/import/run.ts'
 import { PAGE_RULES, SOURCE_ALIAS, SOURCE_NAMES } from '../domains/imports/options.ts'
 import { troubleOfFile } from '../transfer/sources/files.ts'
 import { readAddresses, readAuthors } from '../transfer/csv.ts'
+import type { Named } from './command.ts'
 import { fromCaller } from './command-line.ts'
 import { showExport, showImport } from './progress.ts'
 import { CommandStopped, draftOf, untilStopped } from './stop.ts'
@@ -103,7 +104,7 @@ export const EXPORT = { file: filePath.optional() }
  */
 export async function runExport(
   app: App,
-  tenant: { id: Id; slug: string },
+  tenant: Named,
   { file }: z.output<z.ZodObject<typeof EXPORT>>,
 ): Promise<string> {
   return untilStopped(ExportStopped, new ExportStopped().message, async (signal) => {

@@ -134,7 +134,6 @@ export type AuditAction = {
 
 export interface AuditRecord {
   action: AuditAction
-  targetType: string
   targetId: string | null
   /** The target's public form, without any secret; null where there was none. */
   before?: unknown
@@ -162,6 +161,12 @@ export async function recordAudit(sql: Sql, ctx: Ctx, record: AuditRecord): Prom
 /** Writes one actor's entries, each in the transaction of its change. */
 export type Recorder = (sql: Sql, record: AuditRecord) => Promise<void>
 
+/** That of a doer. */
+export const recorderOf =
+  (doer: Doer): Recorder =>
+  (sql, record) =>
+    recordAuditOf(sql, doer, record)
+
 /** That of a request's caller. */
 export const recorderFor =
   (ctx: Ctx): Recorder =>
@@ -183,19 +188,19 @@ export interface Doer {
   importId?: Id
 }
 
-/** The service itself. */
+/** The service itself, or an operator at the command line. */
 export const byService = (tenantId: Id): Doer => ({ tenantId, actor: { kind: 'system', id: null } })
 
 /** Records an audited action that may have no request, in the transaction of `sql`. */
 export async function recordAuditOf(sql: Sql, { tenantId, actor, importId }: Doer, record: AuditRecord): Promise<void> {
-  const { action, targetType, targetId, before, after } = record
+  const { action, targetId, before, after } = record
   await sql(INSERT_AUDIT_ENTRY, [
     tenantId,
     newId(),
     actor.kind,
     actor.id,
     action,
-    targetType,
+    targetTypeOf(action),
     targetId,
     json(before),
     json(after),
@@ -209,5 +214,11 @@ export const recordAuditOfImport = (
   { tenantId, importId }: { tenantId: Id; importId: Id },
   record: AuditRecord,
 ): Promise<void> => recordAuditOf(sql, { ...byService(tenantId), importId }, record)
+
+/** What an action is done to. */
+const targetTypeOf = (action: AuditAction): string => {
+  const [kind = ''] = action.split('.')
+  return kind === 'webhook' ? 'webhook_endpoint' : kind
+}
 
 const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))

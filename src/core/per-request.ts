@@ -2,7 +2,8 @@ import DataLoader from 'dataloader'
 
 import { requireCaller } from './access.ts'
 import { type Ctx, ofRequest } from './context.ts'
-import type { Id } from './ids.ts'
+import { ServiceError } from './errors.ts'
+import { type Id, isId } from './ids.ts'
 
 /**
  * Joins what the fields of one request ask for: all keys that are asked for with the same arguments
@@ -44,3 +45,12 @@ export const rowPerRequest = <Row extends { id: Id }>(
     const byId = new Map(rows.map((row) => [row.id, row]))
     return ids.map((id) => byId.get(id) ?? null)
   })
+
+/** The row that `find` gives for the id of an input. Throws `refusal` without one. */
+export const requiredRow =
+  <Row>(find: (ctx: Ctx, id: Id) => Promise<Row | null>, refusal = () => new ServiceError('not_found')) =>
+  async (ctx: Ctx, { id }: { id: string }): Promise<Row> => {
+    const found = isId(id) ? await find(ctx, id) : null
+    if (found === null) throw refusal()
+    return found
+  }

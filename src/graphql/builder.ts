@@ -65,6 +65,12 @@ export const builder = new SchemaBuilder<{
   },
 })
 
+/** What makes the fields of an object type, or of a payload, from a `Parent`. */
+export type ObjectFields<Parent> = PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], Parent>
+
+/** What makes the fields of an input. */
+export type InputFields = PothosSchemaTypes.InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>
+
 builder.queryType({ description: 'All queries.' })
 builder.mutationType({ description: 'All changes.' })
 builder.subscriptionType({ description: 'All subscriptions.' })

@@ -84,6 +84,34 @@ export function replayOf(text: string, findNode: (id: string) => Promise<object 
   }
 }
 
+interface AnswerError {
+  path?: readonly (string | number)[]
+}
+
+interface Answer {
+  data: Readonly<Record<string, unknown>>
+  errors?: readonly AnswerError[]
+}
+
+/**
+ * The first answer of a request, with the fields that its replay has run again as in `again`; both
+ * are JSON texts. REST has one mutation a request, and so all of its answer was made again.
+ */
+export function renewed(text: string, first: string, again: string): string {
+  const fields = JSON.parse(text) as Fields
+  const isOver = (name: string): boolean => {
+    const field = fields[name]
+    return field !== undefined && 'value' in field && field.until !== undefined && field.until <= Date.now()
+  }
+  if (Object.keys(fields).every(isOver)) return again
+  const [before, now] = [JSON.parse(first), JSON.parse(again)] as [Answer, Answer]
+  const ofNow = ({ path }: AnswerError): boolean => path === undefined || isOver(String(path[0]))
+  const made = Object.entries(now.data).filter(([name]) => isOver(name))
+  const errors = [...(before.errors ?? []).filter((error) => !ofNow(error)), ...(now.errors ?? []).filter(ofNow)]
+  const data = { ...before.data, ...Object.fromEntries(made) }
+  return JSON.stringify({ ...now, data, errors: errors.length > 0 ? errors : undefined })
+}
+
 // Array.isArray does not narrow a readonly array.
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value)
 

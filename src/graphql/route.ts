@@ -3,6 +3,8 @@ import type { DocumentNode } from 'graphql'
 /** The base path of the REST routes. */
 export const API_BASE = '/api/v1'
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
 /**
  * A REST route is an operation on the GraphQL schema: path, query and body become the operation's
  * variables, and the answer is a projection of its data. Names, types and permissions come only
@@ -14,15 +16,10 @@ export const API_BASE = '/api/v1'
  *   for `$first` and `$after`.
  */
 interface RouteBase {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below `/api/v1`; `:name` is a parameter, named as in the operation. */
-  path: string
   /** The title in the reference: a verb and its object, such as `Create a comment`. */
   summary: string
   /** The description in the reference, if that of the answered field does not fit. */
   description?: string
-  /** The status of success; 204 has no body. */
-  status: number
   /** A second status of success, when it applies, and its description. */
   otherStatus?: { status: number; when: (data: never) => boolean; description: string }
   /**
@@ -53,6 +50,10 @@ interface Lighter<Operation> {
  * Both texts may spread `<Type>Fields` of every type, and the `fragments` of a domain's `rest.ts`.
  */
 export type RouteDefinition = RouteBase & {
+  /** Method and path below `/api/v1`; `:name` is a parameter, named as in the operation. */
+  route: `${Method} /${string}`
+  /** The status of success, 200 by default; 204 has no body. */
+  status?: number
   /**
    * A smaller operation on the same root field, run instead of `operation` for variables that it
    * `serves`.
@@ -62,6 +63,9 @@ export type RouteDefinition = RouteBase & {
 
 /** A route with its document. */
 export interface Route extends RouteBase {
+  method: Method
+  path: string
+  status: number
   document: DocumentNode
   lighter?: Lighter<DocumentNode>
 }

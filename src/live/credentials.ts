@@ -1,5 +1,6 @@
 import type { Actor, Caller } from '../core/caller.ts'
 import type { Id } from '../core/ids.ts'
+import { columns } from '../core/database/lists.ts'
 import type { Sql } from '../core/database/database.ts'
 import { statement } from '../core/database/statements.ts'
 
@@ -78,4 +79,4 @@ export const partsOf = ({ guestId, ...credential }: Credential): Credential[] =>
 
 /** Those that are neither revoked, expired nor gone. */
 export const readLiveCredentials = (sql: Sql, some: readonly Credential[], now: Date): Promise<LiveCredential[]> =>
-  sql<LiveCredential>(READ_LIVE_CREDENTIALS, [some.map(({ tenantId }) => tenantId), some.map(({ id }) => id), now])
+  sql(READ_LIVE_CREDENTIALS, [...columns(some, 'tenantId', 'id'), now])

@@ -1,5 +1,6 @@
 import { newsOf, type StoredEvent } from '../core/events.ts'
 import type { Id } from '../core/ids.ts'
+import { columns } from '../core/database/lists.ts'
 import type { Db } from '../core/database/database.ts'
 import { type Param, statement } from '../core/database/statements.ts'
 import { type CommentState, commentState, tellNow } from '../core/withdrawal.ts'
@@ -99,8 +100,7 @@ const MISSED_EVENTS = statement(
 )
 
 export const databaseLog = (db: Db): EventLog => ({
-  heads: (keys) =>
-    db.query<Head>(READ_HEADS, [keys.map(({ tenantId }) => tenantId), keys.map(({ discussionId }) => discussionId)]),
+  heads: (keys) => db.query<Head>(READ_HEADS, columns(keys, 'tenantId', 'discussionId')),
 
   async events(key, range, viewer, limit) {
     const params = [...rangeParams(key, range), ...visibleParams(viewer), limit, viewer?.kind !== 'moderator']

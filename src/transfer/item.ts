@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { integer } from '../core/input/schemas.ts'
 import { reachOf } from '../core/input/validate.ts'
 import { badgeId, MAX_BADGES } from '../core/settings/tenant.ts'
 import { carriedSchema } from '../domains/comments/fields.ts'
@@ -135,10 +136,7 @@ export const discussionItem = z.object({
   url: url.nullish().describe('The address of the page'),
   title: text.nullish(),
   state: z.enum(['open', 'locked', 'archived']).optional(),
-  seq: z
-    .int()
-    .min(0)
-    .max(MAX_SEQ)
+  seq: integer(0, MAX_SEQ)
     .optional()
     .describe(`The number of its last event; the next one has the number after it. ${WITH_HEADER}`),
   createdAt: time.nullish(),
@@ -147,10 +145,7 @@ export const discussionItem = z.object({
   activeAt: past.nullish().describe(`Its place in the list of active discussions, to the minute. ${WITH_HEADER}`),
   moderationMode: z.enum(['none', 'pre', 'post']).nullish().describe('Null: as the setting of the tenant says'),
   closesAt: time.nullish().describe('When it is locked. Null: as the setting autoCloseDays of the tenant says'),
-  slowModeSeconds: z
-    .int()
-    .min(0)
-    .max(3600)
+  slowModeSeconds: integer(0, 3600)
     .nullish()
     .describe('Seconds in which a reader can post one comment in it. Null: as the setting of the tenant says'),
   autoClosedAt: past.nullish().describe('When the service locked it because of its age or its closesAt'),
@@ -195,10 +190,7 @@ export const commentItem = z.object({
     })
     .nullish()
     .describe('The last decision on its present text, for its author'),
-  revision: z
-    .int()
-    .min(1)
-    .max(MAX_REVISION)
+  revision: integer(1, MAX_REVISION)
     .optional()
     .describe(`The default is one more than there are revisions. ${WITH_HEADER}`),
   revisions: z

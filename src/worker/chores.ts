@@ -50,8 +50,8 @@ const AUTO_CLOSE_BATCH = 200
 interface Chore {
   name: string
   pollMs: number
-  /** Returns whether more may be done at once. Ends early if `signal` is aborted. */
-  work(app: App, outbound: Outbound, signal: AbortSignal): Promise<boolean>
+  /** Returns true if more may be done at once. Ends early if `signal` is aborted. */
+  work(app: App, outbound: Outbound, signal: AbortSignal): Promise<unknown>
 }
 
 /** The most rows that one statement changes: long statements would hold locks, and delay a stop. */
@@ -90,9 +90,8 @@ function trimInboxes(): Chore['work'] {
   return async ({ prisma }, _outbound, signal) => {
     for (let n = 0; n < INBOXES && !signal.aborted; n++) {
       after = await trimNextInbox(prisma, after)
-      if (after === null) break
+      if (after === null) return
     }
-    return false
   }
 }
 
@@ -110,14 +109,7 @@ export const CODE_BACKFILLS: CodeBackfills = {
 
 /** What every worker looks after by itself, any number of them side by side. */
 const chores = (): readonly Chore[] => [
-  {
-    name: 'key sets',
-    pollMs: 1000,
-    work: async (app, outbound) => {
-      await refreshDueKeySets(app, outbound.fetchJson)
-      return false
-    },
-  },
+  { name: 'key sets', pollMs: 1000, work: (app, outbound) => refreshDueKeySets(app, outbound.fetchJson) },
   { name: 'expired idempotency keys', pollMs: 60_000, work: (app) => deleteExpiredRecords(app) },
   {
     name: 'automatic closing',
@@ -137,14 +129,7 @@ const chores = (): readonly Chore[] => [
   { name: 'old deliveries and events', pollMs: 60_000, work: deleteOldRows() },
   batched('old audit entries', 60_000, deleteOldAuditEntries),
   batched('old client tokens', 60_000, deleteOldClientTokens),
-  {
-    name: 'old sign-ins',
-    pollMs: 60_000,
-    work: async (app) => {
-      await deleteOldSignIns(app)
-      return false
-    },
-  },
+  { name: 'old sign-ins', pollMs: 60_000, work: (app) => deleteOldSignIns(app) },
   { name: 'old requests of guests', pollMs: 10_000, work: (app) => forgetOldRequests(app) },
   { name: 'expired tokens of guests', pollMs: 60_000, work: (app) => deleteExpiredGuestTokens(app) },
   batched('old counts of texts', 60_000, deleteOldPostedTexts),
@@ -164,14 +149,7 @@ const chores = (): readonly Chore[] => [
   },
   { name: 'notices to staff', pollMs: 1000, work: tellChannels },
   { name: 'exports', pollMs: 1000, work: (app, _outbound, signal) => makeNextExport(app, signal) },
-  {
-    name: 'expired exports',
-    pollMs: 60_000,
-    work: async (app) => {
-      await deleteExpiredExports(app)
-      return false
-    },
-  },
+  { name: 'expired exports', pollMs: 60_000, work: (app) => deleteExpiredExports(app) },
   { name: 'uploaded imports', pollMs: 1000, work: (app, _outbound, signal) => workOnUploads(app, signal) },
   { name: 'parts of ended uploads', pollMs: 1000, work: (app) => removeEnded(app) },
   { name: 'deleted discussions', pollMs: 1000, work: removeOfDeleted },
@@ -181,14 +159,7 @@ const chores = (): readonly Chore[] => [
   // Every read adds the waiting deltas: seldom enough to fold many at once, often enough to keep
   // reads cheap.
   { name: 'analytics', pollMs: 2000, work: (app, _outbound, signal) => foldWaiting(app, signal) },
-  {
-    name: 'statistics of the database',
-    pollMs: 5000,
-    work: async ({ db }) => {
-      await renewStatistics(db)
-      return false
-    },
-  },
+  { name: 'statistics of the database', pollMs: 5000, work: ({ db }) => renewStatistics(db) },
   {
     name: 'backfills',
     pollMs: 60_000,
@@ -202,8 +173,8 @@ export function startChores(app: App, outbound: Outbound): { stop(): Promise<voi
   const stopping = new AbortController()
   const loops = chores().map(({ name, pollMs, work }): Loop => {
     const run = async (): Promise<void> => {
-      let more = true
-      while (more && !stopping.signal.aborted) more = await work(app, outbound, stopping.signal)
+      let hasMore: unknown = true
+      while (hasMore === true && !stopping.signal.aborted) hasMore = await work(app, outbound, stopping.signal)
     }
     return startLoop({ name, pollMs, log: app.log, work: run })
   })

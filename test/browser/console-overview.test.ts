@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
+import { changeAnswers, enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 import { unnamed } from '../harness/sql.ts'
 
 // Some weeks of a quiet publisher, as a worker would have folded them, with one busy hour a day.
@@ -61,6 +61,18 @@ describeInBrowser('the overview of the console', () => {
     await top.getByRole('row', { name: 'The harbour is to be rebuilt 3' }).waitFor()
     await enter(page.getByRole('link', { name: '1 Pending comments' }))
     await page.waitForURL(/\/moderation\?status=pending$/)
+  })
+
+  test('a row that cannot be shown leaves the others in view', async () => {
+    const page = await desk.visit()
+    await changeAnswers(page, ({ analyticsTop }) => {
+      if (analyticsTop) analyticsTop.readers[0].reader.name = 5
+    })
+    await page.reload()
+    const top = page.getByRole('region', { name: 'Top readers' })
+    await top.getByRole('cell', { name: 'This entry cannot be shown.' }).waitFor()
+    expect(await top.getByRole('row').count()).toBeGreaterThan(1)
+    await page.unroute('**/graphql')
   })
 
   test('new work appears while the page is open, and finished work disappears', async () => {

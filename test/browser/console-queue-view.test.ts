@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, tabTo, WAIT } from '../harness/console.ts'
+import { changeAnswers, enter, expectAccessible, NARROW, tabTo, WAIT } from '../harness/console.ts'
 import { openQueue, type Posted } from '../harness/moderation-queue.ts'
 
 describeInBrowser('The view of a queue in the console', () => {
@@ -51,6 +51,28 @@ describeInBrowser('The view of a queue in the console', () => {
     for (const { id } of posted) await desk.ok('POST', `/comments/${id}/approve`)
   })
 
+  test('on a screen of 320 pixels the names of the queues have room beside them', async () => {
+    const page = await desk.visit('/moderation', { view: { width: 320, theme: 'light' } })
+    await changeAnswers(page, ({ overview }) => {
+      if (overview) Object.assign(overview, { pending: 1000, reported: 1000 })
+    })
+    await page.reload()
+    await page.getByText('1\u00A0000+').nth(1).waitFor()
+    const room = await page.getByRole('radiogroup', { name: 'Queue' }).evaluate((queues) =>
+      [...queues.querySelectorAll('label')].map((label) => {
+        // Its name, without its count.
+        const text = document.createRange()
+        text.selectNodeContents(label.querySelector('.mantine-Group-root')?.firstChild ?? label)
+        const [outer, inner] = [label.getBoundingClientRect(), text.getBoundingClientRect()]
+        return Math.min(inner.left - outer.left, outer.right - inner.right)
+      }),
+    )
+    expect(room).toHaveLength(4)
+    expect(Math.min(...room)).toBeGreaterThan(3)
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await page.unroute('**/graphql')
+  })
+
   test('filters by reason, reader and page, and by the links of a card; the address has it, and Back works', async () => {
     const ann = await post('ann', 'hold one')
     const links = await post(
@@ -85,6 +107,30 @@ describeInBrowser('The view of a queue in the console', () => {
     await page.getByText('Nothing fits these filters').waitFor()
     await page.goBack()
     await expectShown(page, links)
+  })
+
+  test('readers of the same name are told apart by their ids, also where a question names one', async () => {
+    const first = await post('anna-1', 'hold mine', undefined, 'Anna')
+    const second = await post('anna-2', 'hold hers', undefined, 'Anna')
+    const other = await post('bob', 'hold his')
+    const page = await desk.visit('/moderation')
+    await expectShown(page, first, second, other)
+    for (const [comment, name] of [
+      [first, 'Anna (anna-1)'],
+      [second, 'Anna (anna-2)'],
+      [other, 'Name of bob'],
+    ] as const) {
+      await item(page, comment).getByRole('link', { name, exact: true }).waitFor()
+      expect(await item(page, comment).getAttribute('aria-label')).toBe(`Comment of ${name}`)
+    }
+    await item(page, first).getByRole('button', { name: 'Ban' }).click()
+    await page.getByRole('dialog', { name: /Anna \(anna-1\)/ }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    // Alone in view, she is not mistaken for anybody.
+    await item(page, first).getByRole('link', { name: 'all of this reader' }).click()
+    await expectShown(page, first)
+    await item(page, first).getByRole('link', { name: 'Anna', exact: true }).waitFor()
   })
 
   test('sorts by time, by reports and by busy pages; what is taken back returns to its place', async () => {

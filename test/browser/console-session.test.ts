@@ -18,6 +18,14 @@ describeInBrowser('signing in to the console', () => {
   /** Makes the service refuse what the page sends from now on. */
   const spoil = (page: Page) => page.context().clearCookies()
 
+  test.each(['{', '5', '{"member":null}', '{"member":{}}'])('takes a stored session %s for none', async (stored) => {
+    const page = await visit('/', { signIn: false })
+    await page.evaluate(([key, value]) => localStorage.setItem(key, value), [SESSION, stored] as const)
+    await page.reload()
+    await signInForm(page).waitFor()
+    expect(await signInForm(page).count()).toBe(1)
+  })
+
   test('reports a wrong password; the right one opens the requested page', async () => {
     const page = await visit('/keys', { signIn: false })
     await page.getByLabel('E-mail').waitFor()

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
 
 import { describeInBrowser, shoot } from '../harness/browser.ts'
-import { enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
+import { changeAnswers, enter, expectAccessible, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
 import { addMember, type TestMember } from '../harness/members.ts'
 import { unnamed } from '../harness/sql.ts'
 
@@ -68,6 +68,18 @@ describeInBrowser('The team in the console', () => {
     await page.getByText(/^No decisions, /).waitFor()
     await page.getByLabel('Until').fill('2025-11-30')
     await page.getByRole('alert').waitFor()
+  })
+
+  test('a row that cannot be shown leaves the others in view', async () => {
+    const page = await desk.visit('/team')
+    await changeAnswers(page, ({ analyticsTeam }) => {
+      if (analyticsTeam) analyticsTeam.sections[0].decisions = null
+    })
+    await page.reload()
+    const sections = page.getByRole('table', { name: 'Sections' })
+    await sections.getByRole('cell', { name: 'This entry cannot be shown.' }).waitFor()
+    expect(await sections.getByRole('row').count()).toBeGreaterThan(2)
+    await page.unroute('**/graphql')
   })
 
   test('the figures come as CSV, in which nothing is a formula', async () => {

@@ -6,7 +6,16 @@ import type { Page } from 'playwright-core'
 import { afterAll, expect, test, vi } from 'vitest'
 
 import { describeInBrowser } from '../harness/browser.ts'
-import { enter, expectAccessible, expectInView, NARROW, openDesk, tabTo, WAIT } from '../harness/console.ts'
+import {
+  changeAnswers,
+  enter,
+  expectAccessible,
+  expectInView,
+  NARROW,
+  openDesk,
+  tabTo,
+  WAIT,
+} from '../harness/console.ts'
 import { isGenuine, type Receiver, reply, startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
 import { unnamed } from '../harness/sql.ts'
@@ -537,6 +546,24 @@ describeInBrowser('webhooks in the console', () => {
     await enter(page.getByRole('link', { name: 'All endpoints' }))
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/console/webhooks')
+  })
+
+  test('an address that the browser cannot read is shown as it is, and a row without its endpoint stands alone', async () => {
+    const { id } = await register('/unreadable')
+    await desk.ok('POST', `/webhooks/${id}/test`, { eventType: 'comment_created' })
+    const page = await desk.visit(`/webhooks/${id}`)
+    await changeAnswers(page, ({ webhookEndpoint, deliveries }) => {
+      if (webhookEndpoint) webhookEndpoint.url = 'https://[fe80'
+      if (deliveries) delete deliveries.nodes[0].endpoint
+    })
+    await page.reload()
+    await page.getByRole('heading', { name: 'https://[fe80', level: 1 }).waitFor()
+    await enter(button(page, 'Delete'))
+    await page.getByRole('dialog').getByLabel('Type https://[fe80 to go on').waitFor()
+    await page.goto(`${desk.service.url}/console/webhooks/deliveries`)
+    await page.getByRole('cell', { name: 'This entry cannot be shown.' }).waitFor()
+    expect(await page.getByRole('heading', { name: 'Deliveries to all endpoints' }).count()).toBe(1)
+    await page.unroute('**/graphql')
   })
 
   test(`the snippets accept genuine requests only${languagesMissing}`, async () => {

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 
-import { setPassword } from '../../src/domains/staff/operators.ts'
+import { operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
+import { findByAddress, setPassword } from '../../src/domains/staff/operators.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { useService, withPassword } from '../harness/service.ts'
 
@@ -47,6 +48,20 @@ test('a new password ends sessions of the old one, and no others', async () => {
   const chosen = await setPassword(app, tenant.id, before.email, 'a password of their own')
   expect((await login(chosen ?? {})).status).toBe(200)
   await vi.waitFor(async () => expect(await me(token)).toBe(401))
+})
+
+test('a new password for an account that goes meanwhile finds none', async () => {
+  const { app, tenant } = service
+  const { email } = await createAdmin(app, tenant.id, 'leaving@example.com')
+  const db = {
+    ...app.db,
+    // Where the hash is made, between the look-up and the write.
+    transaction: async (run: Parameters<typeof app.db.transaction>[0]) => {
+      await removeMember(app, operatorOf(tenant.id), { id: (await findByAddress(app, tenant.id, email))?.id ?? '' })
+      return app.db.transaction(run)
+    },
+  } as typeof app.db
+  expect(await setPassword({ ...app, db }, tenant.id, email)).toBeNull()
 })
 
 test('the password of an admin of another tenant cannot be changed', async () => {

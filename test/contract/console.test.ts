@@ -4,12 +4,13 @@ import { gzipSync } from 'node:zlib'
 
 import { describe, expect, test, vi } from 'vitest'
 
+import { ROOT } from '../../src/core/process/root.ts'
 import { announceChange } from '../../src/core/read-cache.ts'
 import { bearing, tokenFor } from '../harness/members.ts'
 import { useService } from '../harness/service.ts'
 
-const FOLDER = join(import.meta.dirname, '../../dist/console')
-const BUDGET_BYTES = 262_000
+const FOLDER = join(ROOT, 'dist/console')
+const BUDGET_BYTES = 250_000
 
 const service = useService({ env: { BASE_URL: 'https://example.org/engagement' } })
 
@@ -111,6 +112,37 @@ describe('GET /console/', () => {
   test('POST /console/ answers 405 method_not_allowed', async () => {
     const response = await get('/console/', { method: 'POST' })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+  })
+})
+
+describe('the styles of the library', () => {
+  const read = (path: string) => readFileSync(join(FOLDER, path), 'utf8')
+  const classesIn = (text: string) => new Set(text.match(/\bm_[\da-f]{6,8}\b/g))
+  const parts = Object.values<{ file: string; css?: string[] }>(JSON.parse(read('manifest.json')))
+  const filesOf = (end: string) =>
+    [...new Set(parts.flatMap(({ file, css = [] }) => [file, ...css]))].filter((each) => each.endsWith(end))
+  const textOf = (end: string) => filesOf(end).map(read).join('\n')
+  const ofLibrary = (name: string) => readFileSync(join(ROOT, 'node_modules/@mantine/core', name), 'utf8')
+  const inScripts = classesIn(textOf('.js'))
+
+  test('are those of all components that a page has', () => {
+    const [all, here] = [classesIn(ofLibrary('styles.css')), classesIn(textOf('.css'))]
+    const wanted = [...inScripts].filter((name) => all.has(name))
+    expect(wanted.length).toBeGreaterThan(200)
+    expect(wanted.filter((name) => !here.has(name))).toEqual([])
+  })
+
+  test('are no others, in the order of the library', () => {
+    const imports = readFileSync(join(ROOT, 'src/console/library.css'), 'utf8')
+    const names = [...imports.matchAll(/core\/(styles\/\w[\w-]*\.css)/g)].map(([, name = '']) => name)
+    const isUnused = (name: string) => {
+      const classes = classesIn(ofLibrary(name))
+      return classes.size > 0 && [...classes].every((each) => !inScripts.has(each))
+    }
+    expect(names.filter(isUnused)).toEqual([])
+    const places = names.map((name) => ofLibrary('styles.css').indexOf(ofLibrary(name).trim()))
+    expect(places[0]).toBe(0)
+    expect(places).toEqual(places.toSorted((a, b) => a - b))
   })
 })
 

@@ -140,6 +140,7 @@ describe('closesAt of a discussion', () => {
   const closeAll = async (now = new Date()): Promise<void> => {
     for (const close of [closeOldDiscussions, closeOnTime]) while ((await close(service.app, 3, now)) > 0);
   }
+  const REACH = unnamed("UPDATE discussions SET closes_at = now() - interval '1 second' WHERE id = $1")
   const at = (iso: string, ms = 0): Date => new Date(Date.parse(iso) + ms)
 
   test('locks it at that time and once, whatever the age that the tenant has set', async () => {
@@ -166,6 +167,34 @@ describe('closesAt of a discussion', () => {
     await change(id, { closesAt: new Date(Date.now() + 3000).toISOString() })
     await vi.waitFor(async () => expect((await read(id)).state).toBe('locked'))
     expect(await eventsOf(id)).toEqual([{ type: 'discussion_locked', actor: { kind: 'system' } }])
+  })
+
+  test('refuses what readers write from then on, also before a worker has locked it', async () => {
+    const id = await service.newDiscussion()
+    const { json: own } = await comment(id, { body: 'in time' })
+    const { json: other } = await comment(id, { body: 'also in time' })
+    await service.app.db.query(REACH, [id])
+    expect((await read(id)).state).toBe('open')
+    const refused = await Promise.all([
+      comment(id, { body: 'alone' }),
+      ...['one', 'two', 'three'].map((body) => comment(id, { body })),
+      comment(id, { body: 'a reply', parentId: own.id }),
+      comment(id, { body: `long, so that its refusal is foreseen: ${'*a* '.repeat(2000)}` }),
+      service.call('PATCH', `/comments/${own.id}`, { body: { body: 'edited' }, headers: ann }),
+      service.call('PUT', `/comments/${own.id}/reaction`, { body: { type: 'like' }, headers: ann }),
+      service.call('POST', `/comments/${own.id}/reactions`, { body: { type: 'love' }, headers: ann }),
+    ])
+    expect(refused.map(({ status, json }) => [status, json.code])).toEqual(
+      refused.map(() => [409, 'discussion_locked']),
+    )
+    const alone = await comment(id, { body: 'by itself' })
+    expect(alone.json.code).toBe('discussion_locked')
+    expect((await service.call('POST', `/comments/${own.id}/pin`, { headers: moderator })).status).toBe(200)
+    expect((await service.call('DELETE', `/comments/${other.id}`, { headers: ann })).status).toBe(204)
+    await closeAll()
+    expect((await read(id)).state).toBe('locked')
+    await service.call('POST', `/discussions/${id}/unlock`)
+    expect((await comment(id, { body: 'unlocked' })).status).toBe(201)
   })
 
   test('may be set again after it was reached', async () => {

@@ -79,6 +79,17 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
     'too_many_aliases',
     '{ __schema { types { ...F } } } fragment F on __Type { a: fields { name } }',
   ],
+  ['with fields of fields in the schema', 'too_deep', '{ __schema { types { fields { type { fields { name } } } } } }'],
+  [
+    'with values of arguments in the schema',
+    'too_deep',
+    '{ __schema { types { ...F } } } fragment F on __Type { fields { args { type { ofType { enumValues { name } } } } } }',
+  ],
+  [
+    'with fields of fields of fields of a type',
+    'too_deep',
+    '{ __type(name: "Query") { fields { type { fields { type { enumValues { name } } } } } } }',
+  ],
   ['with a field 101 times', 'too_many_repeats', `{ ${many(101, () => 'discussions { __typename }')} }`],
   [
     'with a field 101 times in fragments',
@@ -191,9 +202,11 @@ describe('within the limits', () => {
     },
   )
 
-  test("is GraphiQL's introspection query", () => {
-    const query = getIntrospectionQuery({ schemaDescription: true, inputValueDeprecation: true, oneOf: true })
+  test('is the introspection query of tools, such as GraphiQL, with all of its options', () => {
+    const options = { descriptions: true, specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true }
+    const query = getIntrospectionQuery({ ...options, inputValueDeprecation: true, oneOf: true, typeDepth: 20 })
     expect(errorsOf(query)).toEqual([])
+    expect(errorsOf('{ __type(name: "Comment") { fields { name type { enumValues { name } } } } }')).toEqual([])
   })
 
   test.each([

@@ -132,6 +132,32 @@ test('HTTP/1.1 without a Host is refused with a problem document, HTTP/1.0 is no
   expect(await raw('GET /api/v1/discussions HTTP/1.0', '', '')).toMatch(/^HTTP\/1.1 200 /)
 })
 
+test('two headers Host are refused: a proxy may take the other one', async () => {
+  for (const version of ['1.1', '1.0']) {
+    const refusal = await raw(`GET /api/v1/discussions HTTP/${version}`, '', '\r\nHost: a\r\nhost: b')
+    expect(refusal).toMatch(/^HTTP\/1.1 400 /)
+    expect(refusal).toContain('"code":"malformed_json"')
+  }
+})
+
+test('a client that waits before it sends a body is refused by the head alone', async () => {
+  const { hostname, port } = new URL(service.url)
+  const answerTo = (head: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(Number(port), hostname, () =>
+        socket.write(`${head}\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n\r\n`),
+      )
+      let text = ''
+      socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      // The service ends the connection, as what follows may be the body or not.
+      socket.on('close', () => resolve(text)).on('error', reject)
+    })
+  const path = 'POST /api/v1/discussions HTTP/1.1'
+  expect(await answerTo(`${path}\r\nContent-Length: 2000`)).toMatch(/^HTTP\/1.1 401 /)
+  const key = `X-API-Key: ${service.apiKey}`
+  expect(await answerTo(`${path}\r\nContent-Length: 300000\r\n${key}`)).toMatch(/^HTTP\/1.1 413 /)
+})
+
 test('an unknown expectation is ignored', async () => {
   const body = '{"externalId":"expected"}'
   const head = `POST /api/v1/discussions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`

@@ -28,15 +28,18 @@ const ENDS_ITSELF = new Set(['changePassword', 'confirmTotp', 'logout', 'logoutE
 const WRITES = DESCRIBED_ROUTES.filter(
   ({ route, access, field }) => route.method !== 'GET' && access !== 'public' && !ENDS_ITSELF.has(field),
 )
+/** Nobody reports or mutes themselves. */
+const NEEDS_ANOTHER = new Set(['muteReader', 'reportComment'])
 const NEEDS_HELD = /^POST \/comments\/:\w+\/(approve|reject)$/
 
 /**
  * Makes a thing for each id that the route names, used by that route alone. Other values are made
  * up.
  */
-async function furnish({ title, slots }: DescribedRoute, reader: string): Promise<(slot: Slot) => unknown> {
-  const post = async (path: string, body: object): Promise<TestResponse['json']> =>
-    service.ok('POST', path, body, await service.as(reader))
+async function furnish({ title, field, slots }: DescribedRoute, reader: string): Promise<(slot: Slot) => unknown> {
+  const author = NEEDS_ANOTHER.has(field) ? newId() : reader
+  const post = async (path: string, body?: object): Promise<TestResponse['json']> =>
+    service.ok('POST', path, body, await service.as(author))
   const discussion = once(() => post('/discussions', { externalId: `page-${newId()}` }))
   const addComment = async (body: string) => post(`/discussions/${(await discussion()).id}/comments`, { body })
   const parent = once(() => addComment('A comment'))
@@ -48,7 +51,12 @@ async function furnish({ title, slots }: DescribedRoute, reader: string): Promis
     await service.call('PATCH', '/settings', { body: { moderationMode: 'none' } })
     return held
   })
-  const endpoint = once(() => post('/webhooks', { url: 'https://127.0.0.1:9/hook' }))
+  const endpoint = once(async () => {
+    const made = await post('/webhooks', { url: 'https://127.0.0.1:9/hook' })
+    const state = field === 'enableWebhookEndpoint' ? 'disabled' : 'verified'
+    await service.app.db.query(SET_STATE, [made.id, state])
+    return made
+  })
   const makers: readonly [RegExp, () => Promise<unknown>][] = [
     [/^discussion/, async () => (await discussion()).id],
     [/^parentId$/, async () => (await parent()).id],
@@ -59,6 +67,27 @@ async function furnish({ title, slots }: DescribedRoute, reader: string): Promis
     [/^identity-secrets/, async () => (await post('/identity-secrets', {})).kid],
     [/^classifier-secrets/, async () => (await post('/classifier-secrets', {})).kid],
     [/^deliver/, async () => (await addDelivery(service.app, service.tenant.id, (await endpoint()).id)).deliveryId],
+    [/^mail-secrets/, async () => (await post('/mail-secrets')).kid],
+    [
+      /^documents/,
+      async () => (await post('/documents', { manifest: { [newId()]: '{ __typename }' } })).data[0].documentId,
+    ],
+    [/^exports/, async () => (await service.ok('POST', '/exports', undefined, bearing(adminToken))).id],
+    [/^notes/, async () => (await post(`/comments/${(await comment()).id}/notes`, { text: 'A note' })).id],
+    [/^notice-channels/, async () => (await post('/notice-channels', CHANNEL)).id],
+    [/^sites/, async () => (await post('/sites', { name: 'A site', origins: ['https://a.example'] })).id],
+    [
+      /^into$/,
+      async () =>
+        (
+          await service.ok(
+            'POST',
+            `/discussions/${(await discussion()).id}/comments`,
+            { body: 'Theirs' },
+            await service.as(newId()),
+          )
+        ).author.id,
+    ],
     [/^import-uploads/, () => addUpload(service, service.tenant.id, 'imported')],
     [/^members/, () => memberFor(title)],
     [/^(webhooks?|endpoint)/, async () => (await endpoint()).id],
@@ -81,6 +110,10 @@ async function memberFor(title: string): Promise<string> {
   const body = { email: `${newId()}@example.com`, role: 'analyst' }
   return (await service.call('POST', '/admin/members', { headers: bearing(adminToken), body })).json.id as string
 }
+
+const SET_STATE = unnamed('UPDATE webhook_endpoints SET state = $2 WHERE id = $1')
+
+const CHANNEL = { kind: 'slack', url: 'https://hooks.example.com/x', on: ['comment_waiting'] }
 
 const TABLES = unnamed(`SELECT table_name AS name FROM information_schema.tables
    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`)
@@ -212,5 +245,5 @@ test.each(MUTATIONS.map((described) => [described.field, described] as const))(
 
 test('most of them succeeded, because refusals alone would prove little', () => {
   expect(sent).toBeGreaterThan(30)
-  expect(succeeded).toBeGreaterThan(sent * 0.75)
+  expect(succeeded).toBeGreaterThan(sent * 0.9)
 })

@@ -22,14 +22,17 @@ const sign = (change: Change = {}, tenant: TestTenant = service) => signAssertio
 const withSpareBits = (token: string): string =>
   token.slice(0, -1) + String.fromCodePoint((token.codePointAt(token.length - 1) ?? 0) + 1)
 
-// With a valid signature, which the library would refuse to make.
-function signWithCrit(): string {
-  const header = part({ alg: 'HS256', kid: service.identitySecret.kid, crit: ['x'], x: 1 })
-  const signed = `${header}.${part({ sub: 'x', aud: service.tenant.slug, iat: seconds(), exp: seconds() + 60 })}`
+/** With a valid signature, which the library would refuse to make. These JSON texts come first. */
+function signBefore(inHeader: string, inClaims = ''): string {
+  const { kid } = service.identitySecret
+  const header = encoded(`{${inHeader}"alg":"HS256","kid":"${kid}"}`)
+  const claims = JSON.stringify({ sub: 'x', aud: service.tenant.slug, iat: seconds(), exp: seconds() + 60 })
+  const signed = `${header}.${encoded(`{${inClaims}${claims.slice(1)}`)}`
   return `${signed}.${createHmac('sha256', service.identitySecret.secret).update(signed).digest('base64url')}`
 }
 
-const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const encoded = (text: string): string => Buffer.from(text).toString('base64url')
+const part = (value: unknown): string => encoded(JSON.stringify(value))
 
 test('an assertion identifies its reader', async () => {
   const claims = {
@@ -80,7 +83,11 @@ const hostile: [string, string, () => Promise<string> | string][] = [
   ['an unknown kid', 'kid 00000000 is no live identity secret', () => sign({ header: { kid: '00000000' } })],
   ['no kid', 'kid', () => sign({ header: { kid: undefined } })],
   ['a kid that is no text', 'kid', () => sign({ header: { kid: 7 } })],
-  ['a critical header that nobody knows', 'signature', signWithCrit],
+  ['a critical header that nobody knows', 'signature', () => signBefore('"crit":["x"],"x":1,')],
+  ['a claim twice', 'each name once', () => signBefore('', '"sub":"another",')],
+  ['a name twice within a claim', 'each name once', () => signBefore('', '"roles":{"a":1,"a":2},')],
+  ['claims nested too deep', 'each name once', () => signBefore('', `"a":${'['.repeat(51)}${']'.repeat(51)},`)],
+  ['a header name twice', 'each name once', () => signBefore('"kid":"00000000",')],
   ['another slug as aud', 'aud', () => sign({ claims: { aud: other.tenant.slug } })],
   ['several audiences', 'aud', () => sign({ claims: { aud: [service.tenant.slug, 'else'] } })],
   ['no aud', 'aud', () => sign({ claims: { aud: undefined } })],

@@ -481,7 +481,7 @@ describe('an interrupted merge', () => {
     expect(await finishMerge(service.app, signal, minutesLater())).toBe(false)
   })
 
-  test('keeps the work of a ban waiting, which then takes the comments of both', async () => {
+  test('lets the work of a ban begin, which takes what has moved, and then the comments of both', async () => {
     const [a, b] = [await newReader(service), await newReader(service)]
     const page = newPage()
     const comments = [await post(page, a.headers, 'of a'), await post(page, b.headers, 'of b')]
@@ -491,10 +491,13 @@ describe('an interrupted merge', () => {
     const statuses = () => Promise.all(comments.map(async ({ id }) => (await ok('GET', `/comments/${id}`)).status))
     expect(await continueBanSweep(service.app, signal)).toBe(true)
     expect(await continueBanSweep(service.app, signal)).toBe(false)
-    expect(await statuses()).toEqual(['approved', 'approved'])
+    expect(await statuses()).toEqual(['approved', 'rejected'])
+    const workOf = async () => (await ok('GET', `/readers/${b.id}`)).ban.comments
+    expect(await workOf()).toMatchObject({ total: null, done: 1, completedAt: null })
     await finishMerge(service.app, signal, minutesLater())
     while (await continueBanSweep(service.app, signal, minutesLater())) continue
     expect(await statuses()).toEqual(['rejected', 'rejected'])
+    expect(await workOf()).toMatchObject({ total: 2, done: 2, completedAt: expect.stringMatching(/Z$/) })
   })
 
   test('is continued by the same request', async () => {

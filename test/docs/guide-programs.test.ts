@@ -165,8 +165,14 @@ describe('run against the service', () => {
 
   test('issuers:1 signs a reader of a site in', async () => {
     const issuer = await serve('issuers:1')
-    const identity = { issuer, jwksUrl: `${issuer}/keys`, audience: 'demo' }
-    await service.call('PATCH', '/settings', { body: { identity } })
+    // All settings of the guide, one after another: those of an issuer in public come first.
+    const commands = readPages().find(({ path }) => path === 'docs/guides/issuers.md')?.blocks ?? []
+    const settings = commands.flatMap(({ content }) => /^api \/settings -X PATCH -d '(.*)'$/m.exec(content)?.[1] ?? [])
+    expect(settings.length).toBeGreaterThan(1)
+    for (const change of settings) {
+      const body: unknown = JSON.parse(change.replaceAll('http://127.0.0.1:4200', issuer))
+      expect((await service.call('PATCH', '/settings', { body })).status).toBe(200)
+    }
     await refreshDueKeySets(service.app, async (url) => (await fetch(url)).json() as Promise<unknown>)
     const token = await (await fetch(`${issuer}/token`)).text()
     const { status, text: answer, json } = await testSite.ask('GET', '/me?signedIn=1', { token })

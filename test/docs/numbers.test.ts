@@ -40,7 +40,7 @@ type Said = readonly [text: string, ...numbers: number[]]
 const CHOICES: Readonly<Record<string, readonly Said[]>> = {
   requests: [
     ['The largest body has {} KiB', kib('api/http/server.ts', 'MAX_BODY_BYTES')],
-    ['JSON is nested {} levels deep', constant('core/input/json-depth.ts', 'MAX_JSON_DEPTH')],
+    ['JSON is nested {} levels deep', constant('core/input/json-shape.ts', 'MAX_JSON_DEPTH')],
     ['Of the wrong values in a request, the first {} are', constant('core/errors.ts', 'MAX_FIELD_ERRORS')],
     ['The lists of an answer take {} MB', constant('core/input/page.ts', 'MAX_ANSWER_BYTES') / 1e6],
     [

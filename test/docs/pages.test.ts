@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { buildSchema, parse, validate } from 'graphql'
@@ -76,6 +76,23 @@ test("the page's subscription stands in its guide as the ready documents have it
   expect(shown).toHaveLength(1)
   for (const part of shown.join('').trim().split('\n\n'))
     expect(ready, 'docs/guides/graphql/subscriptions.md copies page.graphql').toContain(part)
+})
+
+test('the guide of Next.js shows whole files of its example', () => {
+  const folder = 'examples/nextjs/app'
+  const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => read(join(folder, name)))
+  const shown = [...blocksOf('ts'), ...blocksOf('tsx')].filter(([place]) => place.includes('guides/nextjs.md'))
+  expect(shown).toHaveLength(3)
+  for (const [place, content] of shown) expect(files, place).toContain(content)
+})
+
+// vue-tsc 3.3 takes `//` in an attribute for a comment. Handlers of the element then lack types.
+test.each(blocksOf('vue'))('%s has no address beside a handler', (_place, content) => {
+  const elements = content.match(/<\w+(?:\s+[:@]?[\w-]+(?:="[^"]*")?)+\s*\/?>/g) ?? []
+  expect(elements.length).toBeGreaterThan(0)
+  expect(elements.filter((element) => element.includes('//') && /\s@/.test(element))).toEqual([])
 })
 
 describe('code blocks', () => {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished } from 'vitest'
 import { axeFindings, COLORS } from './axe.ts'
 import { launchBrowser, shoot } from './browser.ts'
 import { overlaps } from './overlaps.ts'
-import { startService, type TestService } from './service.ts'
+import { startService, type Json, type TestService } from './service.ts'
 
 /** For content that appears after the page's next poll. */
 export const WAIT = { timeout: 20_000, interval: 50 }
@@ -139,6 +139,16 @@ async function openPage(
   if (pollsFast) await page.addInitScript(pollFast)
   await page.goto(`${url}/console${path}`)
   return page
+}
+
+/** Changes the data of the page's answers from now on, as those of another release may differ. */
+export async function changeAnswers(page: Page, change: (data: Json) => void): Promise<void> {
+  await page.route('**/graphql', async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    change(json.data ?? {})
+    await route.fulfill({ response, json })
+  })
 }
 
 /** Runs in the page. */

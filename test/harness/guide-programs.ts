@@ -180,6 +180,10 @@ print(json.dumps([is_genuine(each["headers"], each["body"].encode(), each["secre
   'vue:3': null,
   'vue:4': null,
   'react:6': null,
+  // Files of examples/nextjs, which test/browser/framework-sites runs.
+  'nextjs:1': null,
+  'nextjs:2': null,
+  'nextjs:3': null,
 }
 
 /** The declarations that the guides assume, for the compiler. */
@@ -297,6 +301,24 @@ declare module 'urql' {
 }
 declare module '@urql/exchange-persisted' {
   export function persistedExchange(options: object): import('@urql/core').Exchange
+}
+// Of a site of Next.js.
+declare module 'next/headers' {
+  export const headers: () => Promise<Headers>
+}
+declare module 'next/navigation' {
+  export function notFound(): never
+}
+declare module 'next/server' {
+  export const connection: () => Promise<void>
+}
+declare module '*/articles' {
+  type Article = { id: string; title: string; author: { name: string }; datePublished: string; text: string }
+  export const articles: Article[]
+}
+declare module '*/engagement' {
+  export const service: () => string
+  export const engagement: () => import('engagement-service/backend').Backend<Request>
 }
 declare module '*/login' {
   export function openLogin(): Promise<void>

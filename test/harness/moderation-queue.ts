@@ -36,8 +36,8 @@ export function openQueue() {
     await desk.ok('POST', '/discussions', { externalId, title: 'The bridge', url: 'https://news.example.com/bridge' })
   })
 
-  const post = async (reader: string, body: string, parentId?: string): Promise<Posted> => {
-    const headers = await desk.service.as(reader, { name: `Name of ${reader}` })
+  const post = async (reader: string, body: string, parentId?: string, name = `Name of ${reader}`): Promise<Posted> => {
+    const headers = await desk.service.as(reader, { name })
     const path = `/discussions/by-external/${externalId}/comments`
     return desk.ok('POST', path, { body, parentId: parentId ?? null }, headers)
   }

@@ -204,6 +204,15 @@ describe('reactions', () => {
   })
 })
 
+test('settings with the secret of a sign-on are refused: it would be stored and logged as it is', async () => {
+  const acme = await addTenant()
+  const oidc = { issuer: 'https://id.example', clientId: 'c', emailDomains: ['city.example'], clientSecret: 'shh-1234' }
+  const { refused } = await importInto(acme, [HEADER, { kind: 'settings', settings: { staff: { oidc } } }])
+  expect(refused.first).toEqual([
+    { place: 'line 2', reason: 'settings/staff/oidc/clientSecret is not taken from a file' },
+  ])
+})
+
 describe('numbers and times', () => {
   const reasonsOf = ({ changed }: ImportReport): string[] =>
     changed.first.map(({ place, reason }) => `${place} ${reason}`)

@@ -178,6 +178,24 @@ describe('an uploaded file', () => {
   })
 })
 
+test('an uploaded export does not change who signs in to the console', async () => {
+  const place = await newPlace()
+  const oidc = { issuer: 'https://id.example', clientId: 'c', emailDomains: ['city.example'], only: true }
+  const settings = { maxLinks: 7, staff: { requireTwoFactor: true, oidc } }
+  const header = {
+    kind: 'header',
+    form: 'engagement-service',
+    version: 1,
+    tenant: 'a',
+    exportedAt: '2026-01-01T00:00:00Z',
+  }
+  const { rehearsal, report } = await importUploaded(place, jsonl(linesOf([header, { kind: 'settings', settings }])))
+  const first = [{ place: 'line 2', reason: 'leaves out staff, which only an owner changes' }]
+  expect([rehearsal.changed, report.changed]).toMatchObject([{ first }, { first }])
+  const { json } = await service.call('GET', '/settings', { headers: place.headers })
+  expect(json).toMatchObject({ maxLinks: 7, staff: { oidc: null, requireTwoFactor: false } })
+})
+
 describe('a file that cannot be imported', () => {
   const broken: [string, string, Buffer, RegExp, object?][] = [
     ['is cut off', 'disqus', readFileSync(fixture('disqus.xml')).subarray(0, 900), /it ends in the middle/],

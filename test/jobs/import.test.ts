@@ -368,6 +368,30 @@ describe('an item that does not fit', () => {
     expect(await commentsOf(acme, 'page-p')).toMatchObject([{ body: 'Comment 1', author: { name: 'Reader ann' } }])
   })
 
+  test('a report by the author of the comment is refused, in the same file and in a later one', async () => {
+    const acme = await addTenant()
+    const report = (readerId: string): Item => ({ kind: 'report', commentId: '1', readerId, reason: 'spam' })
+    const files: [Item[], string, object][] = [
+      [
+        [reader('ann'), reader('ben'), page('p'), report('ann'), comment('1', 1), report('ben')],
+        'line 4',
+        { reports: 1 },
+      ],
+      [[report('ann')], 'line 1', {}],
+    ]
+    for (const [items, place, counts] of files) {
+      const file = { source: 'jsonl', path: fileOf(items) } as const
+      const rehearsed = await rehearseImport(service.app, acme.tenant.id, file)
+      const imported = await importFile(service.app, acme.tenant.id, file)
+      const first = [{ place, reason: 'is a report by the author of the comment' }]
+      expect(imported).toMatchObject({ refused: { total: 1, first }, counts, already: 0 })
+      expect(rehearsed).toMatchObject({ refused: { total: 1, first }, counts: imported.counts, already: 0 })
+    }
+    const { data } = await get(acme, '/moderation/queue?status=reported')
+    expect(data).toMatchObject([{ reportCount: 1 }])
+    expect(await findWrongCounts(service.app.db, acme.tenant.id)).toEqual([])
+  })
+
   test('a file of another form is refused as a whole, and is no import', async () => {
     const acme = await addTenant()
     await expect(importInto(acme, ['<?xml version="1.0"?>'])).rejects.toThrow(SourceError)

@@ -101,7 +101,8 @@ test('the export of a tenant has a reader whose merge is under way as a reader, 
   const tenant = await addTenant()
   await importInto(tenant, [
     ...THREAD,
-    { kind: 'report', commentId: '1', readerId: 'ann', reason: 'spam', createdAt: at(5) },
+    comment('3', 4, { authorId: 'ben' }),
+    { kind: 'report', commentId: '3', readerId: 'ann', reason: 'spam', createdAt: at(5) },
   ])
   const own = await ownReader(tenant, 'user-1')
   const [ann] = await imports.service.app.db.query<{ id: string }>(BEGIN, [tenant.tenant.id, own])
@@ -111,15 +112,18 @@ test('the export of a tenant has a reader whose merge is under way as a reader, 
     items.flatMap(({ kind, externalId }) => (kind === 'reader' ? [externalId] : [])).sort()
   expect(formerlyIn(midway)).toEqual([])
   expect(readersIn(midway)).toEqual(['jsonl:ann', 'jsonl:ben', 'user-1'])
-  expect(midway.filter(({ kind }) => kind === 'comment')).toMatchObject([{ authorId: ann?.id }, { authorId: ann?.id }])
+  expect(midway.filter(({ kind }) => kind === 'comment')).toMatchObject([
+    { authorId: ann?.id },
+    { authorId: ann?.id },
+    {},
+  ])
   expect(midway.filter(({ kind }) => kind === 'report')).toMatchObject([{ readerId: ann?.id }])
   await mergeReaderOf(imports.service.app, tenant.tenant.id, 'jsonl:ann', 'user-1')
   const after = await exported(tenant)
   expect(readersIn(after)).toEqual(['jsonl:ben', 'user-1'])
   expect(formerlyIn(after)).toMatchObject([{ id: ann?.id, externalId: 'jsonl:ann' }])
-  expect(after.filter(({ kind }) => kind === 'comment')).toMatchObject([{ authorId: own }, { authorId: own }])
-  // It was a report of their own comment.
-  expect(after.filter(({ kind }) => kind === 'report')).toEqual([])
+  expect(after.filter(({ kind }) => kind === 'comment')).toMatchObject([{ authorId: own }, { authorId: own }, {}])
+  expect(after.filter(({ kind }) => kind === 'report')).toMatchObject([{ readerId: own }])
 })
 
 describe('the former readers of an export', () => {

@@ -255,6 +255,7 @@ describe('a ticket', () => {
     const document = `mutation ($id: ID!) {
       createStreamTicket(input: { discussionId: $id }) { streamTicket { ticket expiresAt } }
       createComment(input: { discussion: { id: $id }, body: "Once" }) { comment { id body } }
+      refused: createComment(input: { discussion: { id: $id }, body: "" }) { comment { id } }
     }`
     const headers = keyed('ticket-and-comment', await service.as('reader'))
     const post = () => service.graphql(document, { id: discussionId }, headers)
@@ -264,9 +265,12 @@ describe('a ticket', () => {
     expect((await service.call('PATCH', `/comments/${id}`, edit)).status).toBe(200)
     expectReplay(await post(), first)
     waitForEnd()
-    const { data } = (await post()).json
+    const { data, errors } = (await post()).json
     expect(data.createStreamTicket.streamTicket.ticket).not.toBe(first.json.data.createStreamTicket.streamTicket.ticket)
-    expect(data.createComment.comment).toEqual({ id, body: 'Edited' })
+    expect(data.createComment.comment).toEqual({ id, body: 'Once' })
+    expect([data.refused, errors]).toEqual([null, first.json.errors])
+    expect((await service.call('DELETE', `/comments/${id}`)).status).toBe(204)
+    expect((await post()).json.data.createComment.comment).toEqual({ id, body: 'Once' })
   })
 })
 

@@ -13,6 +13,7 @@ const RULES = {
   page: null,
   addresses: new Map<string, string>(),
   keepsQuery: false,
+  setsStaff: true,
   now: new Date(),
 }
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 
 import { changesOf } from '../../src/console/pages/audit/changes.ts'
-import { actionWords, kindWords } from '../../src/console/pages/audit/words.ts'
+import { actionWords, fieldWords, kindWords } from '../../src/console/pages/audit/words.ts'
 import { AUDIT_ACTIONS } from '../../src/core/audit.ts'
+import table from '../../src/generated/settings.json' with { type: 'json' }
 
 test('shows only changes, field by field', () => {
   const before = { state: 'open', policy: { timeoutMs: 500, maxAttempts: 3 }, url: null }
@@ -60,4 +61,18 @@ test('every action has words of its own, and what is unknown is shown by its cod
   expect(actionWords('a_newer_kind.save')).toBe('A newer kind save')
   expect(kindWords('a_newer_kind')).toBe('A newer kind')
   expect(actionWords('comment.approve')).toBe('Approved a comment')
+})
+
+test('a setting is called by its label, and another field by the words of its name', () => {
+  expect(fieldWords('settings', 'maxLinks')).toBe('Links that a comment may have')
+  expect(fieldWords('settings', 'webhookPolicy.timeoutMs')).toBe('Longest attempt')
+  expect(fieldWords('settings', 'staff.oidc.issuer')).toBe('Single sign-on: Issuer')
+  expect(fieldWords('settings', 'staff.oidc.roles.comment-editors')).toBe('Single sign-on: Roles comment-editors')
+  expect(fieldWords('settings', 'ofANewerRelease')).toBe('of a newer release')
+  expect(fieldWords('webhook_endpoint', 'policy.timeoutMs')).toBe('policy timeout ms')
+  expect(fieldWords('settings', 'constructor')).toBe('constructor')
+})
+
+test('every setting has a label in the audit log', () => {
+  for (const { path } of table.fields) expect(fieldWords('settings', path), path).toMatch(/^[A-Z]/)
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
-import { namesApart } from '../../src/console/ui/names-apart.ts'
+import { namesApart, sharedNames } from '../../src/console/ui/names-apart.ts'
+import { pageName } from '../../src/console/ui/page-name.ts'
 
 test('names that are alike have their external ids behind them', () => {
   const list = [
@@ -9,4 +10,24 @@ test('names that are alike have their external ids behind them', () => {
     { name: 'Ann', externalId: 'u3' },
   ]
   expect(namesApart(list, ({ name }) => name)).toEqual(['Ann (u1)', 'Bob', 'Ann (u3)'])
+})
+
+test('a name is shared by two readers, not by two comments of one', () => {
+  const named = (id: string, name: string) => ({ id, name })
+  const list = [named('1', 'Bob'), named('2', 'Ann'), named('1', 'Bob'), named('3', 'Ann'), named('2', 'Ann')]
+  expect(sharedNames(list, ({ name }) => name)).toEqual(['Ann'])
+})
+
+test.each([
+  ['https://news.example/2026/the-bridge', '/2026/the-bridge'],
+  ['http://news.example/caf%C3%A9?page=2#end', '/café?page=2#end'],
+  ['https://news.example/?id=7', '/?id=7'],
+  ['https://news.example', 'news.example'],
+  ['HTTPS://news.example/', 'news.example'],
+  ['https://news.example/100%', '/100%'],
+  ['article-123', 'article-123'],
+  ['https://', 'https://'],
+])('a page without a title whose external id is %s is called %s', (externalId, name) => {
+  expect(pageName({ title: null, externalId })).toBe(name)
+  expect(pageName({ title: 'The bridge', externalId })).toBe('The bridge')
 })

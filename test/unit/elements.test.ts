@@ -108,7 +108,31 @@ describe('a component with the html of renderThread, on a server', () => {
 })
 
 describe('loadFor', () => {
-  afterEach(() => void vi.unstubAllGlobals())
+  afterEach(() => {
+    vi.unstubAllGlobals()
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+
+  test.each([
+    { defined: [], warnings: 1 },
+    { defined: ['engagement-count'], warnings: 1 },
+    { defined: ['engagement-thread'], warnings: 0 },
+  ])('without `service` warns $warnings times where the page defines $defined', ({ defined, warnings }) => {
+    vi.useFakeTimers()
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const loaded = new Set<string>()
+    vi.stubGlobal('customElements', { get: (tag: string) => loaded.has(tag) || undefined })
+    const load = () => loadFor('thread', new EventTarget() as Element, undefined)
+    const gone = load()
+    load()
+    for (const tag of defined) loaded.add(tag)
+    gone()
+    vi.runAllTimers()
+    expect(warn.mock.calls).toEqual(
+      Array.from({ length: warnings }, () => [expect.stringContaining('or load widget.js in the page')]),
+    )
+  })
 
   test('loads a script again that failed after its element was gone', () => {
     const scripts: EventTarget[] = []

@@ -6,7 +6,7 @@ import { RestDocuments } from '../../src/api/rest/document.ts'
 
 const documents = new RestDocuments(schema, ['fragment ViewerFields on Reader { ...ReaderFields ban { until } }'])
 
-const route = { method: 'GET', path: '/', summary: 'A route', status: 200 } as const
+const route = { route: 'GET /', summary: 'A route' } as const
 const textOf = (definition: Parameters<RestDocuments['routeOf']>[0]): string =>
   print(documents.routeOf(definition).document).replaceAll(/\s+/g, ' ')
 

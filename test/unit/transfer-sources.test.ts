@@ -3,16 +3,19 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 import sqlite from 'node-sqlite3-wasm'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
+import { addFindings, NO_FINDINGS } from '../../src/domains/imports/report.ts'
 import { item as itemSchema, type Found, type Item, type Source, SourceError } from '../../src/transfer/item.ts'
 import { identifyPage } from '../../src/transfer/pages.ts'
 import { artrans } from '../../src/transfer/sources/artrans.ts'
 import { commento } from '../../src/transfer/sources/commento.ts'
 import { coral } from '../../src/transfer/sources/coral.ts'
 import { disqus } from '../../src/transfer/sources/disqus.ts'
+import { readBytes } from '../../src/transfer/sources/files.ts'
 import { isso } from '../../src/transfer/sources/isso.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
+import { Tally } from '../../src/transfer/sources/tally.ts'
 import { timeOf } from '../../src/transfer/sources/times.ts'
 import { wordpress } from '../../src/transfer/sources/wordpress.ts'
 import { useFolder } from '../harness/folders.ts'
@@ -336,6 +339,142 @@ describe('isso', () => {
     database.close()
     await expect(readAll(isso, other)).rejects.toThrow('it is no database of Isso')
   })
+
+  test('reads long texts, many pages, other encodings and columns that were added later', async () => {
+    for (const pragmas of ['', 'PRAGMA page_size = 512;', "PRAGMA page_size = 65536; PRAGMA encoding = 'UTF-16be';"]) {
+      const path = join(folder, `large-${pragmas.length}.db`)
+      const bodies = Array.from(
+        { length: 2000 },
+        (_, n) => `${n} é${'x'.repeat((n % 7) * (n % 100 === 0 ? 9000 : 90))}`,
+      )
+      const database = new sqlite.Database(path)
+      database.exec(`${pragmas} BEGIN; CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256), title VARCHAR);
+        INSERT INTO threads VALUES (7, '/a', NULL);
+        CREATE TABLE "comments" (id INTEGER PRIMARY KEY, tid REFERENCES threads(id), parent INTEGER, created FLOAT,
+          modified FLOAT, mode INTEGER, text VARCHAR /* a, b */, author VARCHAR DEFAULT 'a,)', email VARCHAR,
+          website VARCHAR, likes INTEGER DEFAULT 0, CHECK (id > 0 AND mode IN (1, 2)))`)
+      const insert = database.prepare('INSERT INTO comments (id, tid, created, mode, text) VALUES (?, 7, 1e9, 1, ?)')
+      bodies.forEach((body, n) => insert.run([n * 3 + 1, body]))
+      insert.finalize()
+      database.exec('ALTER TABLE comments ADD COLUMN dislikes INTEGER; COMMIT')
+      database.close()
+      const found = await readAll(isso, path)
+      expect(itemsOf(found, 'comment').map(({ id, body }) => `${id} ${body}`)).toEqual(
+        bodies.map((body, n) => `${n * 3 + 1} ${body}`),
+      )
+    }
+  })
+
+  const COMMENTS = "1 AS tid, 1 AS id, NULL AS parent, 1 AS created, NULL AS modified, 1 AS mode, 'a' AS text"
+  const OTHERS = 'NULL AS author, NULL AS email, NULL AS website, 0 AS likes, 0 AS dislikes'
+  test.each([
+    [
+      'a view that never ends',
+      `CREATE VIEW comments AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+       SELECT ${COMMENTS}, ${OTHERS} FROM n WHERE i < 0`,
+    ],
+    [
+      'a computed column',
+      `CREATE TABLE comments (tid, id INTEGER PRIMARY KEY, parent, created, modified, mode, author, email, website,
+         likes, dislikes, text AS (hex(zeroblob(100000000))));
+       INSERT INTO comments (tid, id, created, mode) VALUES (1, 1, 1, 1)`,
+    ],
+    [
+      'a virtual table',
+      `CREATE VIRTUAL TABLE comments USING fts5(tid, parent, created, modified, mode, text, author, email, website, likes, dislikes)`,
+    ],
+  ])('runs nothing that a database brings along: %s', async (name, statement) => {
+    const path = join(folder, `${name}.db`)
+    const database = new sqlite.Database(path)
+    database.exec(`CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR, title VARCHAR); ${statement}`)
+    database.close()
+    await expect(readAll(isso, path)).rejects.toThrow('it is no database of Isso')
+  })
+
+  test('reads each page of a database once, whatever the file says', async () => {
+    const path = makeIssoDatabase(join(folder, 'sound.db'))
+    const sound = readFileSync(path)
+    // Each byte that may say where something lies, as another one.
+    let refused = 0
+    for (let at = 16; at < sound.length; at += 101) {
+      const bytes = Buffer.from(sound)
+      bytes.writeUInt8((bytes.readUInt8(at) + 1 + (at % 254)) & 255, at)
+      const damaged = join(folder, 'damaged.db')
+      writeFileSync(damaged, bytes)
+      await readAll(isso, damaged).catch((error: unknown) => {
+        expect(error).toBeInstanceOf(SourceError)
+        refused++
+      })
+    }
+    expect(refused).toBeGreaterThan(0)
+  })
+})
+
+test.each([
+  ['disqus', disqus],
+  ['wordpress', wordpress],
+] as const)('an element of %s with more attributes than in any export is refused', async (name, source) => {
+  const attributes = Array.from({ length: 101 }, (_, n) => `a${n}=""`).join(' ')
+  const sound = readFileSync(fixture(`${name}.xml`), 'utf8')
+  const path = fileOf('attributes.xml', sound.replace(/<(?:category|title)(?=[ >])/, `$& ${attributes}`))
+  expect(readFileSync(path, 'utf8')).not.toBe(sound)
+  await expect(readAll(source, path)).rejects.toThrow('has more attributes than in any export')
+})
+
+test('an upload that unpacks to more than it may is refused', async () => {
+  const content = gzipSync(Buffer.alloc(1_000_000))
+  const file = {
+    name: 'zeros.gz',
+    bytes: content.length,
+    async *read(from: number) {
+      yield content.subarray(from)
+    },
+  }
+  const unpacked = async (most: number): Promise<number> => {
+    let bytes = 0
+    for await (const chunk of readBytes(file, undefined, most)) bytes += chunk.length
+    return bytes
+  }
+  expect(await unpacked(1_000_000)).toBe(1_000_000)
+  await expect(unpacked(999_999)).rejects.toThrow('zeros.gz: it unpacks to more than 999999 bytes')
+})
+
+test('deleted threads of disqus are gone through once, not again with each post', async () => {
+  const thread = (n: number) =>
+    `<thread dsq:id="${n}"><link>https://a.example/${n}</link><isDeleted>true</isDeleted></thread>`
+  const post = (n: number) =>
+    `<post dsq:id="p${n}"><message>Hi</message><createdAt>2020-01-01T00:00:00Z</createdAt><thread dsq:id="${n}"/></post>`
+  const all = Array.from({ length: 300 }, (_, n) => n)
+  const path = fileOf(
+    'deleted.xml',
+    `<disqus xmlns="http://disqus.com" xmlns:dsq="http://disqus.com/disqus-internals">${all.map(thread).join('')}${all.map(post).join('')}</disqus>`,
+  )
+  const steps = [Map, Set].flatMap(({ prototype }) => [
+    vi.spyOn(prototype, Symbol.iterator),
+    vi.spyOn(prototype as Set<unknown>, 'forEach'),
+  ])
+  const found = await readAll(disqus, path)
+  const calls = steps.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+  vi.restoreAllMocks()
+  expect([itemsOf(found, 'discussion').length, itemsOf(found, 'comment').length]).toEqual([300, 300])
+  expect(calls).toBeLessThan(300)
+})
+
+test('what is not taken is reported in a hundred kinds at most, with short names', () => {
+  const tally = new Tally()
+  for (let n = 0; n < 1000; n++) tally.add(`line ${n}`, `${n} ${'x'.repeat(1000)}`, 'no reader wrote it here')
+  const refused = refusedIn([...tally.found()])
+  expect(refused.length).toBe(101)
+  expect(refused.at(-1)).toBe('from line 100 on, 900 items are not taken: it is of another kind')
+  expect(Math.max(...refused.map(({ length }) => length))).toBeLessThan(200)
+})
+
+test('a report keeps the beginnings of places and reasons, and a hundred of them', () => {
+  const long = Array.from({ length: 60 }, (_, n) => ({ place: `${n} ${'x'.repeat(5000)}`, reason: '😀'.repeat(5000) }))
+  const { total, first } = addFindings(addFindings(NO_FINDINGS, long), long)
+  expect([total, first.length]).toEqual([120, 100])
+  expect(JSON.stringify(first).length).toBeLessThan(100_000)
+  expect(first.every(({ reason }) => reason.isWellFormed())).toBe(true)
 })
 
 describe('every source', () => {

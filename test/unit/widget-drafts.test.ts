@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import { PREFIX, Storage } from '../../src/clients/widget/storage.ts'
+import { PANEL, storedPanel } from '../../src/clients/widget/writing/fields.ts'
 import { forgetOldDrafts } from '../../src/clients/widget/writing/old-drafts.ts'
 
 const DAY_MS = 86_400_000
@@ -103,4 +104,13 @@ test('drafts of more than 30 days are forgotten, and the oldest of more than 100
     'A thought',
     '',
   ])
+})
+
+test('a stored panel that another program has written is none', () => {
+  const storage = open()
+  expect(storedPanel(storage)).toBeNull()
+  storage.setDraft(PANEL, '{"kind":"reply","id":"c1"}')
+  expect(storedPanel(open())).toEqual({ kind: 'reply', id: 'c1' })
+  storage.setDraft(PANEL, '{"kind":')
+  expect(storedPanel(open())).toBeNull()
 })

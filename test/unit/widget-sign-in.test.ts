@@ -17,3 +17,13 @@ test.each([
   await warn('sign-in', { getAttribute: () => '/login' } as never)
   expect(assign.mock.calls[0]?.[0].searchParams.get('return')).toBe(back)
 })
+
+test('a sign-in page without an address is told to the developer of the page', async () => {
+  const say = vi.spyOn(console, 'warn').mockReturnValue(undefined)
+  const { href, origin } = new URL('https://news.example/a')
+  vi.stubGlobal('document', { baseURI: href })
+  vi.stubGlobal('location', { href, origin })
+  await warn('sign-in', { getAttribute: () => 'https://[' } as never)
+  expect(String(say.mock.lastCall)).toContain('set sign-in="/login"')
+  say.mockRestore()
+})

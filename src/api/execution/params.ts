@@ -2,7 +2,7 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, type Selec
 
 import type { Ctx } from '../../core/context.ts'
 import { invalid, validationFailed } from '../../core/errors.ts'
-import { hasNameTwice, MAX_JSON_DEPTH, shapeOfJson } from '../../core/input/json-depth.ts'
+import { hasNameTwice, MAX_JSON_DEPTH, shapeOfJson } from '../../core/input/json-shape.ts'
 import { fragmentsOf } from '../../graphql/documents/fold.ts'
 import { countIntrospections } from '../../graphql/documents/rules.ts'
 import { readDocument } from './read-document.ts'

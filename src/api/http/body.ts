@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { hasNameTwice, MAX_JSON_DEPTH, shapeOfJson } from '../../core/input/json-depth.ts'
+import { hasNameTwice, MAX_JSON_DEPTH, shapeOfJson } from '../../core/input/json-shape.ts'
 import type { RestRequest } from '../rest/handler.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

@@ -3,13 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Ctx } from '../../core/context.ts'
 import { type OutgoingResponse, type Outcomes, runOnce } from '../../domains/idempotency/idempotency.ts'
 import { findNode } from '../../domains/nodes/nodes.ts'
-import { OutcomeNotes, replayOf } from '../../graphql/outcome.ts'
+import { OutcomeNotes, renewed, replayOf } from '../../graphql/outcome.ts'
 
 const HEADER = 'idempotency-key'
 /** Answers are noted by the fields of the schema, and replayed by what the caller may see now. */
 export const OUTCOMES: Outcomes = {
   note: () => new OutcomeNotes(),
   replay: (ctx, text) => replayOf(text, async (id) => (await findNode(ctx, id))?.node ?? null),
+  renew: renewed,
 }
 const NO_BODY = Buffer.alloc(0)
 

@@ -20,6 +20,7 @@ import { registerGraphQL } from './graphql.ts'
 import { JSON_TYPE, registerBodies } from './body.ts'
 import { registerCaller } from './caller.ts'
 import { limitConnections } from './sockets/connection-limits.ts'
+import { askForBodies } from './sockets/continue.ts'
 import { registerConsole } from './site/console.ts'
 import { type CorsHeaders, headersWithoutTenant, registerPreflights } from './cors.ts'
 import { preferredType } from './pages/encoding.ts'
@@ -99,12 +100,13 @@ export async function createServer(app: App): Promise<FastifyInstance> {
     // Without it, shared caches keep what they like, for as long as they like: some a 404 of an old
     // process for a file of the new release. Routes set their own.
     void reply.headers({ 'x-request-id': request.id, 'cache-control': NOT_STORED })
-    if (lacksHost(request)) return done(malformed('An HTTP/1.1 request needs the header Host.'))
+    if (!hasHost(request)) return done(malformed('An HTTP/1.1 request needs one header Host.'))
     done(oversized(request.raw) ?? (lacksParam(request) ? noRoute(request) : undefined))
   })
   // Node would answer 417 by itself, without a problem document; an unknown expectation may be
   // ignored (RFC 9110, 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
+  askForBodies(server)
   if (app.log.isLevelEnabled('debug')) logRequests(server, app)
   surviveAccept(server, app)
   limitTimes(server.server, timesOf(app.settings))
@@ -125,32 +127,30 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   pageCache(app)
   countCaches(app)
   registerBodies(server)
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
+  /** Serves routes in a scope of their own. Other methods on their paths are refused. */
+  const serve = (register: (scope: FastifyInstance) => Promise<void>) =>
+    server.register(async (scope) => {
+      const refuseOthers = methods.watch(scope)
+      await register(scope)
+      refuseOthers()
+    })
+  await serve(async (scope) => {
     scope.addHook('onRequest', async ({ ip }) => countAddress(app, ip))
     registerReference(scope, app)
     registerDocs(scope)
     registerConsole(scope, app)
     registerSignOn(scope, app)
-    refuseOthers()
   })
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
+  await serve(async (scope) => {
     registerHealth(scope, app)
     // Clients reach this listener, so it has no metrics without a token, nor if they have their
     // own port.
     if (app.settings.METRICS_TOKEN !== undefined && app.settings.METRICS_PORT === undefined) registerMetrics(scope, app)
     registerStream(scope, app)
     registerWidget(scope)
-    refuseOthers()
   })
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
-    registerSites(scope, app)
-    refuseOthers()
-  })
-  await server.register(async (scope) => {
-    const refuseOthers = methods.watch(scope)
+  await serve(async (scope) => registerSites(scope, app))
+  await serve(async (scope) => {
     registerCaller(scope, app)
     registerPreflights(scope, app)
     registerRest(scope)
@@ -165,7 +165,6 @@ export async function createServer(app: App): Promise<FastifyInstance> {
         else countCaller(app, reply, caller, { address: ip, tokens })
       },
     })
-    refuseOthers()
   })
   return server
 }
@@ -196,8 +195,16 @@ const noRoute = ({ method, url }: FastifyRequest): ServiceError => {
 const lacksParam = ({ params }: FastifyRequest): boolean =>
   Object.entries(params ?? {}).some(([name, value]) => name !== '*' && value === '')
 
-/** Checked here, because Node's own refusal is no problem document. */
-const lacksHost = ({ raw }: FastifyRequest): boolean => raw.httpVersion === '1.1' && raw.headers.host === undefined
+/**
+ * Whether there is a host, and one alone: of two, a proxy may take the other one (RFC 9112, 3.2).
+ * Checked here, because Node's own refusal is no problem document, and it takes the first of two.
+ */
+function hasHost({ raw: { httpVersion, rawHeaders } }: FastifyRequest): boolean {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return true
+  let hosts = 0
+  for (let n = 0; n < rawHeaders.length; n += 2) if (rawHeaders[n]?.toLowerCase() === 'host') hosts++
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
+}
 
 /** An error of Node's parser. Fastify's type has the packet as JSON. */
 interface ClientError extends Error {

@@ -3,8 +3,7 @@ import { API_BASE } from '../../graphql/route.ts'
 import { refusalHeaders } from './headers.ts'
 import type { Components } from './json-schema.ts'
 import { securityOf } from './operations.ts'
-import { headerRefs, refusalResponses } from './refusals.ts'
-import { uploadPartOperation } from './upload-part.ts'
+import { headerRefs, inOrder, refusalResponses } from './refusals.ts'
 
 /** Paths outside of the route table: the stream, the documents, and the health of the process. */
 export const outsidePaths = (components: Components) => ({
@@ -38,7 +37,7 @@ export const outsidePaths = (components: Components) => ({
 })
 
 const refusals = (codes: readonly ErrorCode[], components: Components) =>
-  refusalResponses(codes, (code) => refusalHeaders(code, false, false), components)
+  refusalResponses(inOrder(codes), (code) => refusalHeaders(code, false, false), components)
 
 const HEALTH = {
   'application/json': {
@@ -97,24 +96,24 @@ const documentOperation = (operationId: string, summary: string) => ({
   },
 })
 
-const STREAM_CODES: readonly ErrorCode[] = [
+/** Errors of every request with credentials. */
+const ANYWHERE: readonly ErrorCode[] = [
   'ambiguous_credentials',
   'missing_credentials',
-  'invalid_api_key',
-  'expired_api_key',
-  'revoked_api_key',
-  'invalid_admin_token',
   'tenant_suspended',
-  'invalid_ticket',
-  'expired_ticket',
-  'second_factor_setup_required',
-  'origin_not_allowed',
-  'not_found',
   'validation_failed',
   'rate_limited',
-  'too_many_streams',
   'internal',
   'unavailable',
+]
+const OF_KEYS: readonly ErrorCode[] = ['invalid_api_key', 'expired_api_key', 'revoked_api_key']
+const OF_MEMBERS: readonly ErrorCode[] = ['invalid_admin_token', 'second_factor_setup_required']
+const OF_TICKETS: readonly ErrorCode[] = [
+  ...ANYWHERE,
+  'invalid_ticket',
+  'expired_ticket',
+  'origin_not_allowed',
+  'not_found',
 ]
 
 const query = (name: string, description: string, more: object = {}) => ({
@@ -124,6 +123,15 @@ const query = (name: string, description: string, more: object = {}) => ({
   description,
   schema: { type: 'string' },
   ...more,
+})
+
+const idInPath = (name: string, description: string) => ({
+  name,
+  in: 'path',
+  required: true,
+  description,
+  schema: { type: 'string', format: 'uuid' },
+  example: '01980000-0000-7000-8000-000000000001',
 })
 
 const START = {
@@ -175,20 +183,13 @@ An API key or an admin token sees all events; a ticket the public ones, and the 
   'x-access': 'key',
   security: [...securityOf('key').filter((one) => !('Identity' in one)), { Ticket: [] }, { Token: [] }],
   parameters: [
-    {
-      name: 'discussionId',
-      in: 'path',
-      required: true,
-      description: 'The discussion.',
-      schema: { type: 'string', format: 'uuid' },
-      example: '01980000-0000-7000-8000-000000000001',
-    },
+    idInPath('discussionId', 'The discussion.'),
     query('lastEventId', 'Resume strictly after this position. `0` replays all events that are kept.'),
     LAST_EVENT_ID,
   ],
   responses: {
     200: openedStream(['X-Request-Id', 'Deprecation', 'Sunset'], '{"lastEventId":"42","replayed":0,"complete":true}'),
-    ...refusals(STREAM_CODES, components),
+    ...refusals([...OF_TICKETS, ...OF_KEYS, ...OF_MEMBERS, 'too_many_streams'], components),
   },
 })
 
@@ -211,20 +212,6 @@ const openedStream = (headers: Parameters<typeof headerRefs>[0], connected: stri
   },
 })
 
-const TICKET_CODES: ReadonlySet<ErrorCode> = new Set([
-  'ambiguous_credentials',
-  'missing_credentials',
-  'tenant_suspended',
-  'invalid_ticket',
-  'expired_ticket',
-  'origin_not_allowed',
-  'not_found',
-  'validation_failed',
-  'rate_limited',
-  'internal',
-  'unavailable',
-])
-
 const streamOfSeveralOperation = (components: Components) => ({
   operationId: 'streamOfSeveral',
   tags: ['stream'],
@@ -241,29 +228,9 @@ const streamOfSeveralOperation = (components: Components) => ({
       ['X-Request-Id'],
       '{"lastEventId":"8f3a01c2-12.0.407","replayed":0,"complete":true,"incomplete":[],"gone":[]}',
     ),
-    ...refusals(
-      STREAM_CODES.filter((code) => TICKET_CODES.has(code)),
-      components,
-    ),
+    ...refusals(OF_TICKETS, components),
   },
 })
-
-const EXPORT_FILE_CODES: readonly ErrorCode[] = [
-  'ambiguous_credentials',
-  'missing_credentials',
-  'invalid_api_key',
-  'expired_api_key',
-  'revoked_api_key',
-  'invalid_admin_token',
-  'tenant_suspended',
-  'admin_only',
-  'second_factor_setup_required',
-  'not_found',
-  'validation_failed',
-  'rate_limited',
-  'internal',
-  'unavailable',
-]
 
 const exportFileOperation = (components: Components) => ({
   operationId: 'exportFile',
@@ -273,22 +240,64 @@ const exportFileOperation = (components: Components) => ({
     'The file of a completed export: JSON Lines, compressed with gzip. An export that is not completed has no file, which is `not_found`.',
   'x-access': 'admin',
   security: securityOf('admin'),
-  parameters: [
-    {
-      name: 'id',
-      in: 'path',
-      required: true,
-      description: 'The export.',
-      schema: { type: 'string', format: 'uuid' },
-      example: '01980000-0000-7000-8000-000000000001',
-    },
-  ],
+  parameters: [idInPath('id', 'The export.')],
   responses: {
     200: {
       description: 'The file.',
       headers: headerRefs(['X-Request-Id']),
       content: { 'application/gzip': { schema: { type: 'string' }, example: '…' } },
     },
-    ...refusals(EXPORT_FILE_CODES, components),
+    ...refusals([...ANYWHERE, ...OF_KEYS, ...OF_MEMBERS, 'admin_only', 'not_found'], components),
+  },
+})
+
+const DIGEST = 'sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:'
+
+/** The upload of a part. It is bytes, and so no route of the table. */
+const uploadPartOperation = (components: Components) => ({
+  operationId: 'putImportUploadPart',
+  tags: ['imports'],
+  summary: 'Upload a part of a file',
+  description:
+    'A part has the `partBytes` of the upload, and the last one what is left. Parts come in any order. A part that is sent again replaces the earlier one, until the upload is completed.',
+  'x-access': 'admin',
+  security: securityOf('admin'),
+  parameters: [
+    idInPath('id', 'The upload.'),
+    {
+      name: 'n',
+      in: 'path',
+      required: true,
+      description: 'The number of the part, from 0.',
+      schema: { type: 'integer', minimum: 0 },
+      example: 0,
+    },
+    {
+      name: 'Content-Digest',
+      in: 'header',
+      description: 'The digest of the part (RFC 9530). With `sha-256` a part that was damaged on its way is refused.',
+      schema: { type: 'string' },
+      example: DIGEST,
+    },
+  ],
+  requestBody: {
+    required: true,
+    content: { 'application/octet-stream': { schema: { type: 'string' }, example: '…' } },
+  },
+  responses: {
+    204: { description: 'The part is stored.', headers: headerRefs(['X-Request-Id']) },
+    ...refusals(
+      [
+        ...ANYWHERE,
+        ...OF_KEYS,
+        ...OF_MEMBERS,
+        'admin_only',
+        'not_found',
+        'invalid_transition',
+        'body_too_large',
+        'unsupported_media_type',
+      ],
+      components,
+    ),
   },
 })

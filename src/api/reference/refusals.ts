@@ -44,8 +44,11 @@ export function codesOf(schema: GraphQLSchema, route: Route, inputs: readonly In
   // A path that is too long is not found either.
   const names = inputs.some((input) => input.in === 'path' || getNamedType(input.type).name === 'ID')
   if (names) add(['not_found'])
-  return CODES.filter((code) => codes.has(code))
+  return inOrder([...codes])
 }
+
+/** The codes in the order of the table. */
+export const inOrder = (codes: readonly ErrorCode[]): ErrorCode[] => CODES.filter((code) => codes.includes(code))
 
 /** The error codes of a root field with this `access`, in no order. */
 export const codesOfField = ({ extensions }: GraphQLField<unknown, unknown>, access: Access): ErrorCode[] => [

@@ -31,11 +31,12 @@ export class RestDocuments {
   }
 
   /** A route with its document. Throws if it does not fit the schema. */
-  routeOf({ field, select, operation, lighter, ...route }: RouteDefinition): Route {
-    const text = operation ?? operationOn(this.#schema, field, select ?? (route.status === 204 ? '__typename' : null))
-    const document = this.documentOf(text)
-    if (lighter === undefined) return { ...route, document }
-    return { ...route, document, lighter: { ...lighter, document: this.documentOf(lighter.document) } }
+  routeOf({ route, status = 200, field, select, operation, lighter, ...given }: RouteDefinition): Route {
+    const [method, path] = route.split(' ') as [Route['method'], string]
+    const text = operation ?? operationOn(this.#schema, field, select ?? (status === 204 ? '__typename' : null))
+    const made = { ...given, method, path, status, document: this.documentOf(text) }
+    if (lighter === undefined) return made
+    return { ...made, lighter: { ...lighter, document: this.documentOf(lighter.document) } }
   }
 
   documentOf(operation: string): DocumentNode {

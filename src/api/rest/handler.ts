@@ -266,9 +266,9 @@ function plainAnswer(value: unknown, isPayload: boolean): unknown {
 const isCompound = (value: unknown): value is object =>
   Array.isArray(value) || (typeof value === 'object' && value !== null && Object.keys(value).length > 0)
 
-const REST_POINTERS: Readonly<Record<string, string>> = { '/first': '/limit', '/after': '/cursor' }
+const REST_POINTERS: Readonly<Record<string, string>> = { '/after': '/cursor' }
 
-/** Renames the pointers of a page's arguments to their REST names. */
+/** Renames the pointers of a page's arguments to their REST names; `limit` is checked before. */
 function inRestWords(error: unknown): never {
   if (!(error instanceof ServiceError) || error.extras.errors === undefined) throw error
   const errors = error.extras.errors.map((each) => ({ ...each, pointer: REST_POINTERS[each.pointer] ?? each.pointer }))

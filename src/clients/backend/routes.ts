@@ -1,12 +1,9 @@
 import { invalid, Refusal } from './problems.ts'
 
-/** One path that pages may request, and the service's route for it. Nothing else is passed on. */
-export interface Route {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below the base path; `:id` is the id of a comment or a reader. */
-  path: string
-  /** The service's route, with the same `:id`. */
-  service: string
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** How a request of a page is checked and passed on. */
+interface RouteOptions {
   /** Whether the query names the page, or several pages. */
   externalId?: 'one' | 'many'
   /** The most pages, where each costs work here. */
@@ -38,62 +35,63 @@ export interface Route {
   cacheControl?: string
 }
 
+/** One path that pages may request, and the service's route for it. Nothing else is passed on. */
+export interface Route extends RouteOptions {
+  method: Method
+  /** Below the base path; `:id` is the id of a comment or a reader. */
+  path: string
+  /** The service's route, with the same `:id`. */
+  service: string
+}
+
+/** A route as this file lists it. */
+interface ListedRoute extends RouteOptions {
+  /** Method and path. */
+  route: `${Method} /${string}`
+  /** The service's route, if it is named otherwise. */
+  service?: string
+}
+
 /** The service's own. */
 const CUT = { default: 10, max: 50 }
 
 const BY_EXTERNAL = '/discussions/by-external/:externalId'
 
-export const ROUTES: readonly Route[] = [
-  { method: 'GET', path: '/me', service: 'GET /readers/me', reader: 'told' },
+const LISTED: readonly ListedRoute[] = [
+  { route: 'GET /me', service: 'GET /readers/me', reader: 'told' },
   {
-    method: 'GET',
-    path: '/me/comments',
+    route: 'GET /me/comments',
     service: 'GET /readers/me/comments',
     query: ['discussionId', 'status', 'limit', 'cursor'],
     reader: 'required',
   },
   {
-    method: 'GET',
-    path: '/me/notifications',
+    route: 'GET /me/notifications',
     service: 'GET /readers/me/notifications',
     query: ['unread', 'limit', 'cursor'],
     reader: 'required',
     isOfPages: true,
   },
+  { route: 'GET /me/notifications/count', service: 'GET /readers/me/notifications/count', reader: 'required' },
   {
-    method: 'GET',
-    path: '/me/notifications/count',
-    service: 'GET /readers/me/notifications/count',
-    reader: 'required',
-  },
-  {
-    method: 'POST',
-    path: '/me/notifications/read',
+    route: 'POST /me/notifications/read',
     service: 'POST /readers/me/notifications/read',
     hasBody: true,
     reader: 'required',
   },
-  { method: 'GET', path: '/me/preferences', service: 'GET /readers/me/preferences', reader: 'required' },
+  { route: 'GET /me/preferences', service: 'GET /readers/me/preferences', reader: 'required' },
+  { route: 'PATCH /me/preferences', service: 'PATCH /readers/me/preferences', hasBody: true, reader: 'required' },
+  { route: 'PUT /readers/:id/mute', reader: 'required' },
+  { route: 'DELETE /readers/:id/mute', reader: 'required' },
   {
-    method: 'PATCH',
-    path: '/me/preferences',
-    service: 'PATCH /readers/me/preferences',
-    hasBody: true,
-    reader: 'required',
-  },
-  { method: 'PUT', path: '/readers/:id/mute', service: 'PUT /readers/:id/mute', reader: 'required' },
-  { method: 'DELETE', path: '/readers/:id/mute', service: 'DELETE /readers/:id/mute', reader: 'required' },
-  {
-    method: 'GET',
-    path: '/settings',
+    route: 'GET /settings',
     service: 'GET /settings/public',
     reader: 'untold',
     isSettings: true,
     cacheControl: 'public, max-age=60',
   },
   {
-    method: 'GET',
-    path: '/counts',
+    route: 'GET /counts',
     service: 'POST /discussions/counts',
     externalId: 'many',
     body: (externalIds) => ({ externalIds }),
@@ -104,9 +102,7 @@ export const ROUTES: readonly Route[] = [
     cacheControl: 'public, max-age=0, s-maxage=30',
   },
   {
-    method: 'GET',
-    path: '/latest-comments',
-    service: 'GET /latest-comments',
+    route: 'GET /latest-comments',
     query: ['limit'],
     reader: 'untold',
     isOfPages: true,
@@ -114,26 +110,16 @@ export const ROUTES: readonly Route[] = [
     cacheControl: 'public, max-age=30',
   },
   {
-    method: 'GET',
-    path: '/most-discussed',
-    service: 'GET /most-discussed',
+    route: 'GET /most-discussed',
     query: ['window', 'limit'],
     reader: 'untold',
     isOfPages: true,
     cut: CUT,
     cacheControl: 'public, max-age=30',
   },
+  { route: 'GET /discussion', service: `GET ${BY_EXTERNAL}`, externalId: 'one', reader: 'told', ifNone: null },
   {
-    method: 'GET',
-    path: '/discussion',
-    service: `GET ${BY_EXTERNAL}`,
-    externalId: 'one',
-    reader: 'told',
-    ifNone: null,
-  },
-  {
-    method: 'GET',
-    path: '/authors',
+    route: 'GET /authors',
     service: `GET ${BY_EXTERNAL}/authors`,
     externalId: 'one',
     query: ['prefix', 'limit'],
@@ -141,8 +127,7 @@ export const ROUTES: readonly Route[] = [
     ifNone: { data: [] },
   },
   {
-    method: 'POST',
-    path: '/ticket',
+    route: 'POST /ticket',
     service: 'POST /stream/ticket',
     externalId: 'one',
     begins: true,
@@ -152,8 +137,7 @@ export const ROUTES: readonly Route[] = [
     ifNone: null,
   },
   {
-    method: 'POST',
-    path: '/tickets',
+    route: 'POST /tickets',
     service: 'POST /stream/ticket',
     externalId: 'many',
     most: 50,
@@ -163,16 +147,14 @@ export const ROUTES: readonly Route[] = [
     ifNone: null,
   },
   {
-    method: 'GET',
-    path: '/thread',
+    route: 'GET /thread',
     service: `GET ${BY_EXTERNAL}/comments`,
     externalId: 'one',
     query: ['sort', 'limit', 'replies'],
     reader: 'told',
   },
   {
-    method: 'GET',
-    path: '/comments',
+    route: 'GET /comments',
     service: `GET ${BY_EXTERNAL}/comments`,
     externalId: 'one',
     query: ['sort', 'parentId', 'limit', 'cursor', 'replies'],
@@ -180,57 +162,39 @@ export const ROUTES: readonly Route[] = [
     ifNone: { data: [], nextCursor: null, hasMore: false },
   },
   {
-    method: 'POST',
-    path: '/comments',
+    route: 'POST /comments',
     service: `POST ${BY_EXTERNAL}/comments`,
     externalId: 'one',
     begins: true,
     hasBody: true,
     reader: 'required',
   },
+  { route: 'POST /comment-preview', hasBody: true, reader: 'required' },
+  { route: 'GET /comments/:id', reader: 'told', isComment: true },
   {
-    method: 'POST',
-    path: '/comment-preview',
-    service: 'POST /comment-preview',
-    hasBody: true,
-    reader: 'required',
-  },
-  { method: 'GET', path: '/comments/:id', service: 'GET /comments/:id', reader: 'told', isComment: true },
-  {
-    method: 'GET',
-    path: '/comments/:id/history',
-    service: 'GET /comments/:id/history',
+    route: 'GET /comments/:id/history',
     query: ['limit', 'cursor'],
     reader: 'told',
     // A key that may moderate gets an empty list for a comment out of view. With another answer for
     // an unknown one, everybody would learn which exist.
     ifNone: { data: [], nextCursor: null, hasMore: false },
   },
-  { method: 'PATCH', path: '/comments/:id', service: 'PATCH /comments/:id', hasBody: true, reader: 'required' },
+  { route: 'PATCH /comments/:id', hasBody: true, reader: 'required' },
   {
-    method: 'DELETE',
-    path: '/comments/:id',
-    service: 'DELETE /comments/:id',
+    route: 'DELETE /comments/:id',
     // Whatever the key's capabilities: a page's reader is no moderator.
     body: () => ({ asAuthor: true }),
     reader: 'required',
   },
-  {
-    method: 'PUT',
-    path: '/comments/:id/reaction',
-    service: 'PUT /comments/:id/reaction',
-    hasBody: true,
-    reader: 'required',
-  },
-  { method: 'DELETE', path: '/comments/:id/reaction', service: 'DELETE /comments/:id/reaction', reader: 'required' },
-  {
-    method: 'POST',
-    path: '/comments/:id/report',
-    service: 'POST /comments/:id/report',
-    hasBody: true,
-    reader: 'required',
-  },
+  { route: 'PUT /comments/:id/reaction', hasBody: true, reader: 'required' },
+  { route: 'DELETE /comments/:id/reaction', reader: 'required' },
+  { route: 'POST /comments/:id/report', hasBody: true, reader: 'required' },
 ]
+
+export const ROUTES: readonly Route[] = LISTED.map(({ route, service = route, ...options }) => {
+  const [method, path] = route.split(' ') as [Route['method'], string]
+  return { method, path, service, ...options }
+})
 
 /** What is asked of the service. */
 export interface Target {

@@ -221,12 +221,24 @@ export function draw(
 /** Those of this page, by their addresses. */
 const scripts = new Map<string, HTMLScriptElement>()
 
+/** How long a page without `service` may take to load the widget before the console warns. */
+const OWN_SCRIPT_MS = 10_000
+
+/** Without the widget the element stays empty: the browser's console says why. */
+function warnUnlessLoaded({ tag, file }: ElementTable): () => void {
+  const timer = setTimeout(() => {
+    if (customElements.get(tag)) return
+    console.warn(`<${tag}> stays empty: give its component \`service\`, or load ${file} in the page`)
+  }, OWN_SCRIPT_MS)
+  return () => clearTimeout(timer)
+}
+
 /**
  * Loads the widget from the service, once; without `service` the page does. By an element, as
- * bundlers would look for the module of an `import()`. Returns what ends its report of a failure.
+ * bundlers would look for the module of an `import()`. Returns what ends its reports of a failure.
  */
 export function loadFor(name: ElementName, element: Element, service: string | undefined): () => void {
-  if (service === undefined) return () => undefined
+  if (service === undefined) return warnUnlessLoaded(ELEMENTS[name])
   const url = `${service.replace(/(?<!\/)\/+$/, '')}/${ELEMENTS[name].file}`
   const known = scripts.get(url)
   const script = known ?? document.createElement('script')

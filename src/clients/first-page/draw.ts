@@ -1,7 +1,6 @@
 // The first page of a thread for a server-rendered page, drawn by the widget's own views.
 import type { DrawElement, DrawFirstPage, Drawing } from '../backend/drawing.ts'
-import type { First, Sort } from '../widget/backend.ts'
-import { SORTS } from '../widget/backend.ts'
+import { type First, type Sort, SORTS } from '../widget/backend.ts'
 import { ThreadState, TOP } from '../widget/state.ts'
 import { loadStrings, wordsFor, type Words } from '../widget/words.ts'
 import type { Thread } from '../widget/thread.ts'

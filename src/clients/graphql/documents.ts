@@ -409,46 +409,19 @@ export type CommentPartsFragment = {
   deletedAt: string | null
   pinnedAt: string | null
   replyCount: number
-  author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
+  author: ReaderPartsFragment | null
   reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
 }
 
 export type CommentPageFragment = {
-  nodes: Array<{
-    id: string
-    discussionId: string
-    parentId: string | null
-    depth: number
-    status: CommentStatus
-    bodyHtml: string | null
-    createdAt: string
-    editedAt: string | null
-    deletedAt: string | null
-    pinnedAt: string | null
-    replyCount: number
-    author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-    reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-  }>
+  nodes: Array<CommentPartsFragment>
   pageInfo: { hasNextPage: boolean; endCursor: string | null }
 }
 
 export type CommentPlaceFragment = {
-  id: string
-  discussionId: string
-  parentId: string | null
-  depth: number
-  status: CommentStatus
-  bodyHtml: string | null
-  createdAt: string
-  editedAt: string | null
-  deletedAt: string | null
-  pinnedAt: string | null
-  replyCount: number
   parent: { id: string; replyCount: number } | null
   discussion: { id: string; commentCount: number; state: DiscussionState }
-  author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-  reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-}
+} & CommentPartsFragment
 
 export type DiscussionPageQueryVariables = Exact<{
   externalId: string
@@ -464,24 +437,7 @@ export type DiscussionPageQuery = {
     state: DiscussionState
     commentCount: number
     lastEventId: string
-    comments: {
-      nodes: Array<{
-        id: string
-        discussionId: string
-        parentId: string | null
-        depth: number
-        status: CommentStatus
-        bodyHtml: string | null
-        createdAt: string
-        editedAt: string | null
-        deletedAt: string | null
-        pinnedAt: string | null
-        replyCount: number
-        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-      }>
-      pageInfo: { hasNextPage: boolean; endCursor: string | null }
-    }
+    comments: CommentPageFragment
   } | null
 }
 
@@ -492,30 +448,7 @@ export type CommentRepliesQueryVariables = Exact<{
   sort?: CommentSort | null | undefined
 }>
 
-export type CommentRepliesQuery = {
-  comment: {
-    id: string
-    replyCount: number
-    replies: {
-      nodes: Array<{
-        id: string
-        discussionId: string
-        parentId: string | null
-        depth: number
-        status: CommentStatus
-        bodyHtml: string | null
-        createdAt: string
-        editedAt: string | null
-        deletedAt: string | null
-        pinnedAt: string | null
-        replyCount: number
-        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-      }>
-      pageInfo: { hasNextPage: boolean; endCursor: string | null }
-    }
-  } | null
-}
+export type CommentRepliesQuery = { comment: { id: string; replyCount: number; replies: CommentPageFragment } | null }
 
 export type PageSettingsQueryVariables = Exact<{ [key: string]: never }>
 
@@ -525,131 +458,33 @@ export type PageSettingsQuery = {
 
 export type CurrentReaderQueryVariables = Exact<{ [key: string]: never }>
 
-export type CurrentReaderQuery = {
-  viewer: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-}
+export type CurrentReaderQuery = { viewer: ReaderPartsFragment | null }
 
 export type HeldCommentsQueryVariables = Exact<{
   discussionId: string
 }>
 
 export type HeldCommentsQuery = {
-  viewer: {
-    id: string
-    pending: {
-      nodes: Array<{
-        id: string
-        discussionId: string
-        parentId: string | null
-        depth: number
-        status: CommentStatus
-        bodyHtml: string | null
-        createdAt: string
-        editedAt: string | null
-        deletedAt: string | null
-        pinnedAt: string | null
-        replyCount: number
-        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-      }>
-      pageInfo: { hasNextPage: boolean; endCursor: string | null }
-    } | null
-    rejected: {
-      nodes: Array<{
-        id: string
-        discussionId: string
-        parentId: string | null
-        depth: number
-        status: CommentStatus
-        bodyHtml: string | null
-        createdAt: string
-        editedAt: string | null
-        deletedAt: string | null
-        pinnedAt: string | null
-        replyCount: number
-        author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-        reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-      }>
-      pageInfo: { hasNextPage: boolean; endCursor: string | null }
-    } | null
-  } | null
+  viewer: { id: string; pending: CommentPageFragment | null; rejected: CommentPageFragment | null } | null
 }
 
 export type CreateCommentMutationVariables = Exact<{
   input: CreateCommentInput
 }>
 
-export type CreateCommentMutation = {
-  createComment: {
-    comment: {
-      id: string
-      discussionId: string
-      parentId: string | null
-      depth: number
-      status: CommentStatus
-      bodyHtml: string | null
-      createdAt: string
-      editedAt: string | null
-      deletedAt: string | null
-      pinnedAt: string | null
-      replyCount: number
-      parent: { id: string; replyCount: number } | null
-      discussion: { id: string; commentCount: number; state: DiscussionState }
-      author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-      reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-    }
-  } | null
-}
+export type CreateCommentMutation = { createComment: { comment: CommentPlaceFragment } | null }
 
 export type UpdateCommentMutationVariables = Exact<{
   input: UpdateCommentInput
 }>
 
-export type UpdateCommentMutation = {
-  updateComment: {
-    comment: {
-      id: string
-      discussionId: string
-      parentId: string | null
-      depth: number
-      status: CommentStatus
-      bodyHtml: string | null
-      createdAt: string
-      editedAt: string | null
-      deletedAt: string | null
-      pinnedAt: string | null
-      replyCount: number
-      author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-      reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-    }
-  } | null
-}
+export type UpdateCommentMutation = { updateComment: { comment: CommentPartsFragment } | null }
 
 export type DeleteCommentMutationVariables = Exact<{
   input: DeleteCommentInput
 }>
 
-export type DeleteCommentMutation = {
-  deleteComment: {
-    comment: {
-      id: string
-      discussionId: string
-      parentId: string | null
-      depth: number
-      status: CommentStatus
-      bodyHtml: string | null
-      createdAt: string
-      editedAt: string | null
-      deletedAt: string | null
-      pinnedAt: string | null
-      replyCount: number
-      parent: { id: string; replyCount: number } | null
-      discussion: { id: string; commentCount: number; state: DiscussionState }
-      author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-      reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-    }
-  } | null
-}
+export type DeleteCommentMutation = { deleteComment: { comment: CommentPlaceFragment } | null }
 
 export type ToggleReactionMutationVariables = Exact<{
   input: ToggleReactionInput
@@ -678,62 +513,9 @@ export type DiscussionEventsSubscription = {
     seq: number
     type: EventType
     data:
-      | {
-          comment: {
-            id: string
-            discussionId: string
-            parentId: string | null
-            depth: number
-            status: CommentStatus
-            bodyHtml: string | null
-            createdAt: string
-            editedAt: string | null
-            deletedAt: string | null
-            pinnedAt: string | null
-            replyCount: number
-            parent: { id: string; replyCount: number } | null
-            discussion: { id: string; commentCount: number; state: DiscussionState }
-            author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-            reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-          }
-          tombstones: Array<{
-            id: string
-            discussionId: string
-            parentId: string | null
-            depth: number
-            status: CommentStatus
-            bodyHtml: string | null
-            createdAt: string
-            editedAt: string | null
-            deletedAt: string | null
-            pinnedAt: string | null
-            replyCount: number
-            parent: { id: string; replyCount: number } | null
-            discussion: { id: string; commentCount: number; state: DiscussionState }
-            author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-            reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-          }>
-        }
+      | { comment: CommentPlaceFragment; tombstones: Array<CommentPlaceFragment> }
       | { discussion: { id: string; state: DiscussionState; commentCount: number } }
       | { comment: { id: string; reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }> } }
-      | {
-          comment: {
-            id: string
-            discussionId: string
-            parentId: string | null
-            depth: number
-            status: CommentStatus
-            bodyHtml: string | null
-            createdAt: string
-            editedAt: string | null
-            deletedAt: string | null
-            pinnedAt: string | null
-            replyCount: number
-            parent: { id: string; replyCount: number } | null
-            discussion: { id: string; commentCount: number; state: DiscussionState }
-            author: { id: string; name: string | null; avatarUrl: string | null; profileUrl: string | null } | null
-            reactionGroups: Array<{ type: string; count: number; viewerHasReacted: boolean }>
-          }
-        }
+      | { comment: CommentPlaceFragment }
   }
 }

@@ -11,7 +11,13 @@ export function takeOver(thread: Thread, askReader: () => Promise<{ reader: Me |
   data?.remove()
   const signedIn = thread.getAttribute('signed-in')
   if (!data || signedIn === 'yes') return null
-  const first = JSON.parse(data.textContent) as First
+  let first: First
+  try {
+    first = JSON.parse(data.textContent) as First
+  } catch {
+    // A program between the server and the browser has changed it.
+    return null
+  }
   if (first.discussion && first.discussion.externalId !== thread.discussion) return null
   if (signedIn !== 'no')
     void askReader()

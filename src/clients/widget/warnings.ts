@@ -35,7 +35,7 @@ export type Warning = keyof typeof WARNINGS
  */
 function goesToSignIn(element: Warned): boolean {
   const place = element.getAttribute('sign-in')
-  if (place === null) return false
+  if (place === null || !URL.canParse(place, document.baseURI)) return false
   const url = new URL(place, document.baseURI)
   url.searchParams.set('return', location.href.slice(location.origin.length).replace(/^\/+/, '/'))
   location.assign(url)

@@ -107,10 +107,15 @@ function sentenceOf(field: InvalidField, labels: Labels): string {
   return sentence.endsWith('.') ? sentence : `${sentence}.`
 }
 
+/** The label of a field, and what is below it; without a label, the words of each name. */
+export function namesOf(parts: readonly string[], labels: Labels): string[] {
+  const field = fieldOf(parts, labels)
+  return field === null ? parts.map(wordsIn) : [labels[field] ?? '', ...parts.slice(field.split('.').length)]
+}
+
 /** The subject of the message: its label, else the words of its name. */
 function subjectOf(parts: readonly string[], labels: Labels): string {
-  const field = fieldOf(parts, labels)
-  const names = field === null ? parts.map(wordsIn) : [labels[field] ?? '', ...parts.slice(field.split('.').length)]
+  const names = namesOf(parts, labels)
   if (names.length === 0) return 'The request'
   const words = names.map((name) => (/^\d+$/.test(name) ? `number ${Number(name) + 1}` : name)).join(', ')
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${names.length > 1 ? ',' : ''}`

@@ -35,7 +35,7 @@ function read(): Stored | null {
   try {
     const stored = JSON.parse(localStorage.getItem(KEY) ?? 'null') as Stored | null
     // An earlier release stored another form.
-    return stored?.member === undefined ? null : stored
+    return Array.isArray(stored?.member?.capabilities) ? stored : null
   } catch {
     return null
   }

@@ -8,6 +8,9 @@ export function webAddress(url: string | null | undefined): string | null {
   return url != null && /^https?:\/\//i.test(url) && URL.canParse(url) ? url : null
 }
 
+/** The host of an address, to name it by. A text without a host stays as it is. */
+export const hostOf = (address: string): string => (URL.canParse(address) && new URL(address).host) || address
+
 /** Where readers see a comment: the address of its page, and its own there if it is in view. */
 export function commentAddress(url: string | null | undefined, comment: { id: string; status: string }): string | null {
   const address = webAddress(url)

@@ -49,5 +49,9 @@ export const eachOf = (table: string, keys: string, one: string): string =>
   `ctid = ANY(ARRAY(SELECT f.row FROM unnest(${keys}) AS k (key) CROSS JOIN LATERAL (
      SELECT ctid AS row FROM ${table} WHERE ${one} LIMIT 1) f))`
 
+/** Fields of rows, an array for each: parameters of `unnest`. */
+export const columns = <Row, Name extends keyof Row>(rows: readonly Row[], ...names: readonly Name[]): Row[Name][][] =>
+  names.map((name) => rows.map((row) => row[name]))
+
 /** The column of a field: `createdAt` is `created_at`. */
 export const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wrong } from './schemas.ts'
 
 /** `1 secret`, `2 secrets`. */
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
@@ -59,10 +60,7 @@ export function nameOrNull(text: string | null): string | null {
 /** At most `max` characters. Zod's own `max` counts UTF-16 units, of which an emoji has two. */
 export const atMost = <S extends z.ZodType<string>>(max: number, schema: S): S =>
   schema
-    .refine((text) => hasAtMost(text, max), {
-      message: `must have at most ${counted(max, 'character')}`,
-      params: { code: 'too_long' },
-    })
+    .refine((text) => hasAtMost(text, max), wrong('too_long', `must have at most ${counted(max, 'character')}`))
     .meta({ maxLength: max })
 
 /**
@@ -81,11 +79,8 @@ export function trimMarkdown(text: string): string {
 /** Refuses NUL, which PostgreSQL cannot store, and lone surrogates, which are not valid text. */
 export const noNul = (schema: z.ZodString) =>
   schema
-    .refine((text) => !text.includes('\0'), { message: 'must not contain NUL', params: { code: 'invalid_character' } })
-    .refine((text) => text.isWellFormed(), {
-      message: 'must be well-formed Unicode',
-      params: { code: 'invalid_character' },
-    })
+    .refine((text) => !text.includes('\0'), wrong('invalid_character', 'must not contain NUL'))
+    .refine((text) => text.isWellFormed(), wrong('invalid_character', 'must be well-formed Unicode'))
 
 /** The tenant's own id of a page. */
 export const externalIdSchema = noNul(atMost(512, z.string().min(1)))
@@ -108,8 +103,5 @@ export const namesHost = (url: string): boolean => /^[a-z][a-z\d+.-]*:\/\/[^/\\?
 /** An absolute http or https address of at most 2 048 characters. */
 export const webUrl = atMost(2048, z.string()).refine(
   (text) => isCleanUrl(text) && namesHost(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
-  {
-    message: 'must be an http or https URL',
-    params: { code: 'invalid_url' },
-  },
+  wrong('invalid_url', 'must be an http or https URL'),
 )

@@ -10,8 +10,10 @@ import {
   encryptionKey,
   flag,
   identitySecretSchema,
+  integerText,
   isRedisUrl,
   list,
+  numberText,
   path,
   port,
   ports,
@@ -109,11 +111,7 @@ export const environmentSchema = z.object({
   DATABASE_REPLICA_MAX_LAG_SECONDS: seconds
     .default(10)
     .describe('How far the replica may be behind. Where it is further, the database itself is read.'),
-  DATABASE_POOL_SIZE: z.coerce
-    .number()
-    .int()
-    .min(2)
-    .max(200)
+  DATABASE_POOL_SIZE: integerText(2, 200)
     .default(16)
     .describe(
       "Connections per process, and one more that asks after the server's health. One tenant's writes use at most half of them at once.",
@@ -125,10 +123,7 @@ export const environmentSchema = z.object({
   DATABASE_STATEMENT_TIMEOUT_SECONDS: seconds
     .default(10)
     .describe('How long a statement may take. Then the server ends it; where it does not, its connection is cut.'),
-  DATABASE_LOCK_PATIENCE_SECONDS: z.coerce
-    .number()
-    .min(0.1)
-    .max(25)
+  DATABASE_LOCK_PATIENCE_SECONDS: numberText(0.1, 25)
     .default(5)
     .describe(
       'How long a write is tried while another transaction holds a lock that it needs. Then it is 503 `unavailable`.',
@@ -185,18 +180,8 @@ export const environmentSchema = z.object({
   RESPONSE_TIMEOUT_SECONDS: seconds
     .default(300)
     .describe('How long a client may take to read an answer, or the next part of it.'),
-  MAX_CONNECTIONS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(10_000)
-    .describe('Connections open at once that carry no stream.'),
-  MAX_CONNECTIONS_PER_ADDRESS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000_000)
+  MAX_CONNECTIONS: integerText(1, 1_000_000).default(10_000).describe('Connections open at once that carry no stream.'),
+  MAX_CONNECTIONS_PER_ADDRESS: integerText(1, 1_000_000)
     .default(1000)
     .describe('The same from one address. Those of `TRUSTED_PROXIES` do not count.'),
 
@@ -216,21 +201,13 @@ export const environmentSchema = z.object({
     unset: 'as `GRAPHIQL`',
   }),
 
-  CACHE_MB: z.coerce
-    .number()
-    .int()
-    .min(8)
-    .max(65_536)
+  CACHE_MB: integerText(8, 65_536)
     .default(64)
     .describe(
       'Memory for all other caches together, per process: credentials, tenants, readers, GraphQL documents. What does not fit is read again.',
     ),
 
-  PAGE_CACHE_MB: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(65_536)
+  PAGE_CACHE_MB: integerText(0, 65_536)
     .default(64)
     .describe('Memory for encoded pages of comments, per process. 0 keeps none.'),
 
@@ -241,53 +218,28 @@ export const environmentSchema = z.object({
     .transform((text) => new Date(text))
     .default(new Date('2027-06-30T00:00:00Z'))
     .describe('The date in the `Sunset` header of a stream with `?token=`.'),
-  STREAM_HEARTBEAT_SECONDS: z.coerce
-    .number()
-    .min(0.1)
-    .max(60)
+  STREAM_HEARTBEAT_SECONDS: numberText(0.1, 60)
     .default(15)
     .describe('Seconds without an event before a heartbeat is sent.'),
-  STREAM_REPAIR_SECONDS: z.coerce
-    .number()
-    .min(0.1)
-    .max(5)
+  STREAM_REPAIR_SECONDS: numberText(0.1, 5)
     .default(2)
     .describe('How often discussions that are followed live are compared with the database.'),
-  STREAM_MAX_PAUSE_MS: z.coerce
-    .number()
-    .int()
-    .min(5)
-    .max(1000)
+  STREAM_MAX_PAUSE_MS: integerText(5, 1000)
     .default(50)
     .describe(
       'Milliseconds that events of a discussion gather at most after a write to its streams, before the next one. The pause is 5 ms, and grows to this as the streams of the process take more of its core: see [Streams](../architecture.md#streams). With 5 it never grows.',
     ),
-  STREAM_MAX_PER_PROCESS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(20_000)
-    .describe('Streams open at once.'),
+  STREAM_MAX_PER_PROCESS: integerText(1, 1_000_000).default(20_000).describe('Streams open at once.'),
 
   TRUSTED_PROXIES: cidrs.default([]).meta({
     description:
       'Address ranges (CIDR, comma-separated) of your reverse proxies, whose `X-Forwarded-For` is trusted. Some limits go by address.',
     unset: 'none',
   }),
-  UNAUTHENTICATED_RATE_PER_SECOND: z.coerce
-    .number()
-    .min(0)
-    .max(100_000)
+  UNAUTHENTICATED_RATE_PER_SECOND: numberText(0, 100_000)
     .default(20)
     .describe('Requests without valid credentials from one address. 0 is no limit.'),
-  UNAUTHENTICATED_RATE_BURST: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(200)
-    .describe('The burst of such requests.'),
+  UNAUTHENTICATED_RATE_BURST: integerText(1, 1_000_000).default(200).describe('The burst of such requests.'),
   WEBHOOK_ALLOWED_CIDRS: cidrs
     .default([])
     .meta({ description: 'Private ranges (CIDR, comma-separated) that outbound requests may reach.', unset: 'none' }),
@@ -304,18 +256,12 @@ export const environmentSchema = z.object({
       unset: '`443,1024-65535`',
     }),
   WEBHOOK_CA_FILE: path.optional().describe('A CA for receivers, beside the public ones, PEM.'),
-  WEBHOOK_POLL_SECONDS: z.coerce.number().min(0.05).max(60).default(1).describe('How often a worker polls for work.'),
+  WEBHOOK_POLL_SECONDS: numberText(0.05, 60).default(1).describe('How often a worker polls for work.'),
 
-  SHUTDOWN_GRACE_SECONDS: z.coerce
-    .number()
-    .min(0)
-    .max(300)
+  SHUTDOWN_GRACE_SECONDS: numberText(0, 300)
     .default(10)
     .describe('How long a stop takes at most: streams, requests and attempts end in it.'),
-  DRAIN_SECONDS: z.coerce
-    .number()
-    .min(0)
-    .max(150)
+  DRAIN_SECONDS: numberText(0, 150)
     .default(5)
     .describe(
       'How long an api goes on after `SIGTERM` while `/readyz` is 503, so that load balancers turn away. At most half of `SHUTDOWN_GRACE_SECONDS`, of which it is a part.',

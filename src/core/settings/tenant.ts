@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { readStored } from '../stored.ts'
+import { integer, isDistinct, wrong } from '../input/schemas.ts'
 import { atMost, isCleanUrl, noNul, shownOrNull } from '../input/texts.ts'
 
 // Settings that are changed are checked further (`entryErrors`). Stored ones are not: an entry of
@@ -12,10 +13,7 @@ const word = noNul(atMost(100, z.string().trim().min(1, { abort: true }))).refin
 export const wordListSchema = z.array(word).max(1000)
 // The address itself is checked when the setting is changed, and again before each request to it.
 const outboundUrl = atMost(2048, z.string())
-  .refine((text) => isCleanUrl(text) && URL.canParse(text), {
-    message: 'must be a URL',
-    params: { code: 'invalid_url' },
-  })
+  .refine((text) => isCleanUrl(text) && URL.canParse(text), wrong('invalid_url', 'must be a URL'))
   .meta({ format: 'uri' })
 // Apps and browser extensions have origins of their own, which the URL parser does not know.
 const APP_ORIGIN = /^(capacitor|ionic|tauri|chrome-extension|moz-extension):\/\/[a-z0-9-]+(\.[a-z0-9-]+)*$/
@@ -31,18 +29,15 @@ function isOrigin(text: string): boolean {
 /** An origin without `*`. */
 export const exactOrigin = z
   .string()
-  .refine((text) => !text.includes('*') && isOrigin(text), {
-    message: 'must be an origin, such as https://www.example.com',
-    params: { code: 'invalid_url' },
-  })
+  .refine(
+    (text) => !text.includes('*') && isOrigin(text),
+    wrong('invalid_url', 'must be an origin, such as https://www.example.com'),
+  )
   .meta({ format: 'uri' })
 
 const origin = z
   .string()
-  .refine(isOrigin, {
-    message: 'must be an origin, such as https://www.example.com or https://*.example.com',
-    params: { code: 'invalid_url' },
-  })
+  .refine(isOrigin, wrong('invalid_url', 'must be an origin, such as https://www.example.com or https://*.example.com'))
   .meta({ format: 'uri' })
 
 /**
@@ -52,7 +47,7 @@ const origin = z
 export const reactionType = z
   .string()
   .regex(/^[a-z0-9_+-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _, + and -')
-  .refine((type) => type !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
+  .refine((type) => type !== '__proto__', wrong('wrong_format', 'must not be __proto__'))
 
 /** A choice of values, each with its meaning. `title` names the GraphQL type. */
 const choice = <Name extends string>(title: string, description: string, values: Readonly<Record<Name, string>>) =>
@@ -67,7 +62,7 @@ export const MAX_BADGES = 10
 export const badgeId = z
   .string()
   .regex(/^[a-z0-9_-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9, _ and -')
-  .refine((id) => id !== '__proto__', { message: 'must not be __proto__', params: { code: 'wrong_format' } })
+  .refine((id) => id !== '__proto__', wrong('wrong_format', 'must not be __proto__'))
 
 const badge = z
   .strictObject({
@@ -147,30 +142,24 @@ export const moderationModeSchema = choice('ModerationMode', 'When moderators se
   post: 'Comments appear at once; moderators look afterwards at those that a rule would have held.',
 })
 
-export const slowModeSchema = z
-  .int()
-  .min(0)
-  .max(3600)
-  .describe('Seconds in which a reader can post one comment in the same discussion; 0: any number.')
+export const slowModeSchema = integer(0, 3600).describe(
+  'Seconds in which a reader can post one comment in the same discussion; 0: any number.',
+)
 
 export type ModerationMode = z.output<typeof moderationModeSchema>
 
 /** A delivery policy, without its defaults. Times in milliseconds. */
 const policy = {
-  maxAttempts: z.int().min(1).max(10).describe('Attempts per delivery.'),
-  backoffBaseMs: z
-    .int()
-    .min(10)
-    .max(60_000)
-    .describe('Milliseconds to wait after the first failed attempt, doubled each time.'),
-  timeoutMs: z.int().min(100).max(30_000).describe('Milliseconds that one attempt may take.'),
-  breakerThreshold: z.int().min(1).max(100).describe('Failures in a row that open the circuit.'),
-  breakerCooldownMs: z.int().min(100).max(3_600_000).describe('Milliseconds that the circuit stays open.'),
-  disableThreshold: z
-    .int()
-    .min(1)
-    .max(1000)
-    .describe('Failures in a row that disable the endpoint, at least breakerThreshold.'),
+  maxAttempts: integer(1, 10).describe('Attempts per delivery.'),
+  backoffBaseMs: integer(10, 60_000).describe(
+    'Milliseconds to wait after the first failed attempt, doubled each time.',
+  ),
+  timeoutMs: integer(100, 30_000).describe('Milliseconds that one attempt may take.'),
+  breakerThreshold: integer(1, 100).describe('Failures in a row that open the circuit.'),
+  breakerCooldownMs: integer(100, 3_600_000).describe('Milliseconds that the circuit stays open.'),
+  disableThreshold: integer(1, 1000).describe(
+    'Failures in a row that disable the endpoint, at least breakerThreshold.',
+  ),
   schedule: choice('WebhookSchedule', 'How long after a failed attempt the next one is made.', {
     short: 'After `backoffBaseMs`, doubled each time: `maxAttempts` attempts.',
     days: '5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other: ten attempts, whatever `maxAttempts` is.',
@@ -224,32 +213,23 @@ export const tenantSettingsSchema = z.strictObject({
   suspectWords: wordListSchema
     .default([])
     .describe('Words and phrases that hold a comment for a moderator. They match as bannedWords do.'),
-  maxLinks: z.int().min(0).max(100).default(5).describe('Links that a comment may have before it is held.'),
-  holdFirstComments: z.int().min(0).max(100).default(0).describe("How many of a reader's first comments are held."),
-  holdRepeatedText: z
-    .int()
-    .min(0)
-    .max(100)
+  maxLinks: integer(0, 100).default(5).describe('Links that a comment may have before it is held.'),
+  holdFirstComments: integer(0, 100).default(0).describe("How many of a reader's first comments are held."),
+  holdRepeatedText: integer(0, 100)
     .default(0)
     .describe('How often readers can post the same text in 24 hours, all together, before it is held; 0: any number.'),
-  holdAfterRejections: z
-    .int()
-    .min(0)
-    .max(20)
+  holdAfterRejections: integer(0, 20)
     .default(0)
     .describe("Rejections in a row after which a reader's comments are held; 0: never."),
-  reportThreshold: z.int().min(1).max(1000).default(5).describe('Reports that bring a comment before a moderator.'),
-  editWindowSeconds: z.int().min(0).max(31_536_000).default(900).describe('Seconds in which an author can edit.'),
+  reportThreshold: integer(1, 1000).default(5).describe('Reports that bring a comment before a moderator.'),
+  editWindowSeconds: integer(0, 31_536_000).default(900).describe('Seconds in which an author can edit.'),
   showEditHistory: z
     .boolean()
     .default(false)
     .describe('Whether readers can read the earlier texts of an edited comment that were public.'),
-  maxDepth: z.int().min(0).max(MAX_DEPTH).default(10).describe('How deep replies can be nested.'),
+  maxDepth: integer(0, MAX_DEPTH).default(10).describe('How deep replies can be nested.'),
   slowModeSeconds: slowModeSchema.default(0),
-  autoCloseDays: z
-    .int()
-    .min(1)
-    .max(3650)
+  autoCloseDays: integer(1, 3650)
     .nullable()
     .default(null)
     .describe('Days after which a discussion is locked; null: never.'),
@@ -257,7 +237,7 @@ export const tenantSettingsSchema = z.strictObject({
     .array(reactionType)
     .min(1)
     .max(32)
-    .refine((types) => new Set(types).size === types.length, 'must not repeat a type')
+    .refine(isDistinct, 'must not repeat a type')
     .default(['like', 'love', 'laugh', 'wow', 'sad', 'angry'])
     .describe('The reactions that readers can give.'),
   badges: z
@@ -291,7 +271,7 @@ export const tenantSettingsSchema = z.strictObject({
   staff: z
     .strictObject({
       oidc: signOn,
-      signInHours: z.int().min(1).max(720).default(12).describe('Hours that a sign-in to the console lasts.'),
+      signInHours: integer(1, 720).default(12).describe('Hours that a sign-in to the console lasts.'),
       requireTwoFactor: z
         .boolean()
         .default(false)
@@ -299,58 +279,34 @@ export const tenantSettingsSchema = z.strictObject({
     })
     .meta({ title: 'StaffSettings', description: 'The people of the console. Only an owner changes these.' })
     .prefault({}),
-  activeKeyBudget: z.int().min(1).max(1000).default(20).describe('How many active API keys there can be.'),
+  activeKeyBudget: integer(1, 1000).default(20).describe('How many active API keys there can be.'),
   rateLimit: z
     .strictObject({
-      perSecond: z.int().min(1).max(100_000).default(500).describe('Requests per second, sustained.'),
-      burst: z.int().min(1).max(1_000_000).default(1000).describe('Requests at once.'),
+      perSecond: integer(1, 100_000).default(500).describe('Requests per second, sustained.'),
+      burst: integer(1, 1_000_000).default(1000).describe('Requests at once.'),
     })
     .meta({ title: 'RateLimitSettings', description: 'How much each API key may ask.' })
     .prefault({}),
   stream: z
     .strictObject({
-      replayHours: z.int().min(1).max(720).default(24).describe('Hours that an event can be replayed.'),
-      replayEvents: z
-        .int()
-        .min(100)
-        .max(100_000)
-        .default(10_000)
-        .describe('Events of one discussion that can be replayed.'),
-      maxStreams: z
-        .int()
-        .min(1)
-        .max(1_000_000)
+      replayHours: integer(1, 720).default(24).describe('Hours that an event can be replayed.'),
+      replayEvents: integer(100, 100_000).default(10_000).describe('Events of one discussion that can be replayed.'),
+      maxStreams: integer(1, 1_000_000)
         .default(5000)
         .describe('Streams open at once. Tickets open nine tenths of them at most.'),
-      maxStreamsPerReader: z
-        .int()
-        .min(1)
-        .max(1000)
-        .default(20)
-        .describe("Streams open at once with one reader's tickets."),
-      maxStreamsPerTicket: z.int().min(1).max(1_000_000).default(5).describe('Streams open at once with one ticket.'),
-      maxStreamsPerAddress: z
-        .int()
-        .min(1)
-        .max(1_000_000)
+      maxStreamsPerReader: integer(1, 1000).default(20).describe("Streams open at once with one reader's tickets."),
+      maxStreamsPerTicket: integer(1, 1_000_000).default(5).describe('Streams open at once with one ticket.'),
+      maxStreamsPerAddress: integer(1, 1_000_000)
         .default(200)
         .describe('Streams open at once with tickets from one address.'),
-      maxDurationSeconds: z
-        .int()
-        .min(1)
-        .max(86_400)
-        .default(900)
-        .describe('Seconds after which a stream ends and resumes.'),
+      maxDurationSeconds: integer(1, 86_400).default(900).describe('Seconds after which a stream ends and resumes.'),
     })
     .meta({ title: 'StreamSettings', description: 'Live streams.' })
     .prefault({}),
   ticket: z
     .strictObject({
-      connectSeconds: z.int().min(1).max(3600).default(60).describe('Seconds that a ticket admits a first connection.'),
-      reconnectSeconds: z
-        .int()
-        .min(1)
-        .max(86_400)
+      connectSeconds: integer(1, 3600).default(60).describe('Seconds that a ticket admits a first connection.'),
+      reconnectSeconds: integer(1, 86_400)
         .default(3600)
         .describe('Seconds that a ticket admits a connection that resumes.'),
     })
@@ -358,26 +314,20 @@ export const tenantSettingsSchema = z.strictObject({
     .prefault({}),
   clientToken: z
     .strictObject({
-      perSecond: z.int().min(1).max(10_000).default(20).describe('Requests per second with one token, sustained.'),
-      burst: z.int().min(1).max(100_000).default(200).describe('Requests at once with one token.'),
-      maxLivePerReader: z.int().min(1).max(1000).default(50).describe('Live tokens of one reader.'),
-      maxLive: z.int().min(1).max(1_000_000).default(100_000).describe('Live tokens of all browsers together.'),
+      perSecond: integer(1, 10_000).default(20).describe('Requests per second with one token, sustained.'),
+      burst: integer(1, 100_000).default(200).describe('Requests at once with one token.'),
+      maxLivePerReader: integer(1, 1000).default(50).describe('Live tokens of one reader.'),
+      maxLive: integer(1, 1_000_000).default(100_000).describe('Live tokens of all browsers together.'),
     })
     .meta({ title: 'ClientTokenSettings', description: 'Tokens with which browsers use GraphQL.' })
     .prefault({}),
-  webhookEndpoints: z
-    .int()
-    .min(1)
-    .max(1000)
+  webhookEndpoints: integer(1, 1000)
     .default(25)
     .describe('How many webhook endpoints there can be, disabled ones included.'),
   webhookPolicy: webhookPolicySchema.prefault({}),
-  deliveryRetentionDays: z.int().min(1).max(365).default(30).describe('Days that finished deliveries are kept.'),
-  auditRetentionDays: z.int().min(1).max(36_500).default(1095).describe('Days that the audit log keeps its entries.'),
-  analyticsRetentionDays: z
-    .int()
-    .min(93)
-    .max(36_500)
+  deliveryRetentionDays: integer(1, 365).default(30).describe('Days that finished deliveries are kept.'),
+  auditRetentionDays: integer(1, 36_500).default(1095).describe('Days that the audit log keeps its entries.'),
+  analyticsRetentionDays: integer(93, 36_500)
     .default(400)
     .describe('Days for which the top discussions and readers, and the decisions of the team, can be asked.'),
   identity: z
@@ -394,10 +344,7 @@ export const tenantSettingsSchema = z.strictObject({
         .nullable()
         .default(null)
         .describe("The `aud` of the issuer's tokens that the pages of sites send; null: the slug."),
-      maxAgeSeconds: z
-        .int()
-        .min(3600)
-        .max(86_400)
+      maxAgeSeconds: integer(3600, 86_400)
         .default(3600)
         .describe('Seconds after its `iat` in which such a token is taken.'),
       claims: z
@@ -421,10 +368,7 @@ export const tenantSettingsSchema = z.strictObject({
     }),
   sites: z
     .strictObject({
-      cacheSeconds: z
-        .int()
-        .min(0)
-        .max(60)
+      cacheSeconds: integer(0, 60)
         .default(5)
         .describe('Seconds in which a shared cache may answer signed-out readers by itself.'),
     })
@@ -438,10 +382,7 @@ export const tenantSettingsSchema = z.strictObject({
         .describe(
           'The https address that gets the mails to send. Without it, and without a mail secret, no site takes guests.',
         ),
-      hold: z
-        .int()
-        .min(0)
-        .max(100)
+      hold: integer(0, 100)
         .default(1)
         .describe('How many comments of a guest must be approved before one appears without a moderator.'),
     })

@@ -6,9 +6,12 @@ import { databaseHosts } from './database-url.ts'
 // The forms of settings: an environment has only texts.
 
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
-export const port = z.coerce.number().int().min(0).max(65_535)
+export const numberText = (least: number, most: number) => z.coerce.number().min(least).max(most)
+/** A whole number. */
+export const integerText = (least: number, most: number) => z.coerce.number().int().min(least).max(most)
+export const port = integerText(0, 65_535)
 export const path = z.string().min(1)
-export const seconds = z.coerce.number().min(0.1).max(3600)
+export const seconds = numberText(0.1, 3600)
 
 /**
  * A secret of HS256: its text's bytes are the key, of 32 bytes at least (RFC 7518, section 3.2).

@@ -1,25 +1,7 @@
 import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
-  {
-    method: 'GET',
-    path: '/analytics/summary',
-    summary: 'Retrieve the analytics summary',
-    field: 'analyticsSummary',
-    status: 200,
-  },
-  {
-    method: 'GET',
-    path: '/analytics/top',
-    summary: 'List top discussions and readers',
-    field: 'analyticsTop',
-    status: 200,
-  },
-  {
-    method: 'GET',
-    path: '/analytics/team',
-    summary: 'Retrieve the analytics of the team',
-    field: 'analyticsTeam',
-    status: 200,
-  },
+  { route: 'GET /analytics/summary', summary: 'Retrieve the analytics summary', field: 'analyticsSummary' },
+  { route: 'GET /analytics/top', summary: 'List top discussions and readers', field: 'analyticsTop' },
+  { route: 'GET /analytics/team', summary: 'Retrieve the analytics of the team', field: 'analyticsTeam' },
 ]

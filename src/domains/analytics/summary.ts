@@ -122,4 +122,4 @@ const BUCKETS = statement(
 
 /** The buckets of a period that are not empty, in no order. */
 const selectBuckets = (sql: Sql, tenantId: Id, interval: Interval, { from, to }: Period): Promise<BucketRow[]> =>
-  sql<BucketRow>(BUCKETS, [tenantId, interval, from, to])
+  sql(BUCKETS, [tenantId, interval, from, to])

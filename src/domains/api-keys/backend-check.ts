@@ -38,8 +38,8 @@ export async function checkBackend(ctx: Ctx, input: { url: string }): Promise<Ba
   const refusal = await askOutside(app, url.href, async (outside) => {
     const { isAllowed, retryAfterSeconds } = outside.limits.take('backendCheck', tenant.id, RATE)
     if (!isAllowed) throw new ServiceError('rate_limited', { retryAfterSeconds })
-    const target = { targetType: 'backend', targetId: null, after: { url: url.href } }
-    await outside.db.transaction((sql) => recordAudit(sql, ctx, { action: 'backend.check', ...target }))
+    const record = { action: 'backend.check', targetId: null, after: { url: url.href } } as const
+    await outside.db.transaction((sql) => recordAudit(sql, ctx, record))
     return refusalOf(outside, url.href)
   })
   const finding = refusal ?? 'The backend answers: it gives pages their settings.'

@@ -18,9 +18,9 @@ import { tenantSettings } from '../../core/settings/tenant.ts'
 import { atMost, counted, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import { Uses } from '../../core/uses.ts'
+import { isDistinct, wrong } from '../../core/input/schemas.ts'
 import type { ApiKey } from '../../generated/prisma/client.ts'
-import { lockTenant } from '../tenants/tenants.ts'
-import { admitTenant, recallTenant } from '../tenants/tenants.ts'
+import { admitTenant, lockTenant, recallTenant } from '../tenants/tenants.ts'
 import { findKeyByDigest, lockKey, recordUses } from './sql.ts'
 
 const RAW_KEY = /^ek_[0-9a-f]{64}$/
@@ -93,16 +93,10 @@ export function recallCallerByKey(app: App, rawKey: string): { tenant: Tenant; a
 
 export const newKeySchema = z.object({
   label: noNul(atMost(100, z.string().min(1))),
-  capabilities: z.array(z.enum(CAPABILITIES)).refine((names) => new Set(names).size === names.length, {
-    message: 'must not repeat a name',
-    params: { code: 'repeated' },
-  }),
+  capabilities: z.array(z.enum(CAPABILITIES)).refine(isDistinct, wrong('repeated', 'must not repeat a name')),
   expiresAt: z
     .date()
-    .refine((date) => date.getTime() > Date.now(), {
-      message: 'must be in the future',
-      params: { code: 'not_in_future' },
-    })
+    .refine((date) => date.getTime() > Date.now(), wrong('not_in_future', 'must be in the future'))
     .nullish(),
 })
 
@@ -127,12 +121,7 @@ export async function createApiKey(ctx: Ctx, input: CreateApiKeyInput): Promise<
   return ctx.app.db.transaction(async (sql) => {
     const minted = await mintKey(sql, tenant.id, { label, capabilities, expiresAt })
     const { apiKey } = minted
-    await recordAudit(sql, ctx, {
-      action: 'api_key.create',
-      targetType: 'api_key',
-      targetId: apiKey.id,
-      after: shown(apiKey),
-    })
+    await recordAudit(sql, ctx, { action: 'api_key.create', targetId: apiKey.id, after: shown(apiKey) })
     return minted
   })
 }
@@ -185,13 +174,7 @@ export const addKey = (sql: TxSql, tenantId: Id, rawKey: string, key: NewKey): P
 export async function revokeApiKey(ctx: Ctx, { id }: { id: string }): Promise<ApiKey> {
   const { tenant } = requireCaller(ctx)
   return revokeKeyOf(ctx.app, tenant.id, id, (sql, before, after) =>
-    recordAudit(sql, ctx, {
-      action: 'api_key.revoke',
-      targetType: 'api_key',
-      targetId: id,
-      before: shown(before),
-      after: shown(after),
-    }),
+    recordAudit(sql, ctx, { action: 'api_key.revoke', targetId: id, before: shown(before), after: shown(after) }),
   )
 }
 

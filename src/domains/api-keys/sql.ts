@@ -1,4 +1,5 @@
 import type { Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { ApiKey } from '../../generated/prisma/client.ts'
@@ -35,8 +36,4 @@ const RECORD_USES = statement(
 
 /** Records when keys were last used; a time before the stored one changes nothing. */
 export const recordUses = (sql: Sql, uses: readonly { tenantId: Id; id: Id; at: Date }[]): Promise<unknown> =>
-  sql(RECORD_USES, [
-    uses.map(({ tenantId }) => tenantId),
-    uses.map(({ id }) => id),
-    uses.map(({ at }) => at.toISOString()),
-  ])
+  sql(RECORD_USES, columns(uses, 'tenantId', 'id', 'at'))

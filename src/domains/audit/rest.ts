@@ -1,15 +1,5 @@
 import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
-  {
-    method: 'GET',
-    path: '/audit-log',
-    summary: 'List audit log entries',
-    operation: `query AuditLog($first: Int, $after: String, $action: String, $actor: String, $from: DateTime, $to: DateTime) {
-      auditLog(first: $first, after: $after, action: $action, actor: $actor, from: $from, to: $to) {
-        ...AuditEntryConnectionFields
-      }
-    }`,
-    status: 200,
-  },
+  { route: 'GET /audit-log', summary: 'List audit log entries', field: 'auditLog' },
 ]

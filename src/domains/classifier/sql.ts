@@ -59,7 +59,7 @@ interface LeaseOptions {
 
 /** Leases due requests for `leaseMs`. Rows that another worker holds are skipped, not awaited. */
 export const leaseRequests = (sql: Sql, { busy, perTenant, limit, leaseMs }: LeaseOptions): Promise<DueRequest[]> =>
-  sql<DueRequest>(LEASE, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
+  sql(LEASE, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
 
 const TAKE = statement(
   'take_classifier_request',

@@ -2,8 +2,7 @@ import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   {
-    method: 'POST',
-    path: '/client-tokens',
+    route: 'POST /client-tokens',
     summary: 'Create a client token',
     field: 'createClientToken',
     status: 201,

@@ -11,6 +11,7 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import { createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { counted, externalIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
+import { isDistinct, wrong } from '../../core/input/schemas.ts'
 import { credentialOf } from '../../live/credentials.ts'
 import { createDiscussion, findDiscussion, findDiscussionIds } from '../discussions/discussions.ts'
 import { DOT_SEGMENT, isDotSegment } from '../discussions/fields.ts'
@@ -89,14 +90,7 @@ const identityOf = ({ readerId, readerExternalId: externalId }: sql.TokenRow): I
 const MAX_NAMED = 50
 
 const unique = <S extends z.ZodType>(schema: S) =>
-  z
-    .array(schema)
-    .min(1)
-    .max(MAX_NAMED)
-    .refine((values) => new Set(values).size === values.length, {
-      message: 'must not repeat one',
-      params: { code: 'repeated' },
-    })
+  z.array(schema).min(1).max(MAX_NAMED).refine(isDistinct, wrong('repeated', 'must not repeat one'))
 
 export const tokenInput = z.object({ ttlSeconds: z.int().min(60).max(3600).nullish() })
 
@@ -177,8 +171,8 @@ async function findNewPages(ctx: Ctx, externalIds: readonly string[]): Promise<s
   if (externalIds.length === 0) return []
   const known = await findDiscussionIds(ctx, externalIds)
   const isDots = (externalId: string): boolean => isDotSegment(externalId) && !known.has(externalId)
-  const wrong = externalIds.findIndex(isDots)
-  if (wrong >= 0) throw invalid(`/externalIds/${wrong}`, 'invalid', DOT_SEGMENT)
+  const dots = externalIds.findIndex(isDots)
+  if (dots >= 0) throw invalid(`/externalIds/${dots}`, 'invalid', DOT_SEGMENT)
   return externalIds.filter((externalId) => !known.has(externalId)).sort()
 }
 

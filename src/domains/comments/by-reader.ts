@@ -144,16 +144,7 @@ const listByReaders = (
   readerIds: readonly Id[],
   { before, limit, discussionIds, beginnings, status, showsShadow }: ReaderLevel,
 ): Promise<FoundRow[]> =>
-  sql<FoundRow>(BY_READER, [
-    tenantId,
-    readerIds,
-    before ?? LAST_ID,
-    limit,
-    discussionIds,
-    status,
-    showsShadow,
-    beginnings,
-  ])
+  sql(BY_READER, [tenantId, readerIds, before ?? LAST_ID, limit, discussionIds, status, showsShadow, beginnings])
 
 /** A reader's comments, counted by state. */
 export interface ReaderCommentCounts {

@@ -5,7 +5,7 @@ import type { Sql } from '../../core/database/database.ts'
 import { toSnakeCase } from '../../core/database/lists.ts'
 import { type Param, statement } from '../../core/database/statements.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
-import { IS_HERE } from '../discussions/row.ts'
+import { IS_HERE, writableState } from '../discussions/row.ts'
 import { banIn } from '../readers/bans.ts'
 import { inShadow } from './comment.ts'
 import { type Field, FIELDS, GIVEN, JSON_FIELDS, type NamesOf, type Stored } from './fields.ts'
@@ -123,7 +123,7 @@ const isPlain = (row: CreateRow): boolean => PLAIN_NAMES.every((name) => row[nam
 
 // Parts of both statements.
 
-const PLACE = 'tenant_id, id, state, seq, moderation_mode AS mode, slow_mode_seconds'
+const PLACE = `tenant_id, id, ${writableState('discussions', '$2::timestamptz')} AS state, seq, moderation_mode AS mode, slow_mode_seconds`
 
 /** SQL: locks the discussion of a row of input. */
 const discussion = (waits: string): string => `

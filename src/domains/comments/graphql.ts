@@ -1,4 +1,4 @@
-import { builder } from '../../graphql/builder.ts'
+import { builder, type InputFields, type ObjectFields } from '../../graphql/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { listed } from '../../graphql/connection.ts'
@@ -88,9 +88,7 @@ export const DecisionRef = builder.objectRef<Decision>('CommentDecision').implem
 })
 
 /** The input fields with which a moderator explains a decision. */
-export const explanationFields = (
-  t: PothosSchemaTypes.InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>,
-) => ({
+export const explanationFields = (t: InputFields) => ({
   reason: t.field({ type: DecisionReasonEnum, description: 'The reason, for the author of the comment.' }),
   message: t.string({ description: 'A message to the author of the comment, 1 to 500 characters.' }),
 })
@@ -287,9 +285,7 @@ builder.objectField(DiscussionRef, 'comments', (t) =>
  * What a client's cache must change beside a changed comment. Nothing is read that is not selected,
  * and all of it after the commit.
  */
-export const besideComment = (
-  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { comment: Comment }>,
-) => ({
+export const besideComment = (t: ObjectFields<{ comment: Comment }>) => ({
   parent: t.field({
     type: CommentRef,
     nullable: true,

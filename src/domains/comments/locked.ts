@@ -2,12 +2,14 @@ import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { DiscussionState, ModerationMode, ReaderTrust } from '../../generated/prisma/enums.ts'
+import { writableState } from '../discussions/row.ts'
 import { type BanKind, banIn } from '../readers/bans.ts'
 import { COMMENT_COLUMNS, type CommentRow } from './comment.ts'
 import type { HoldReason } from './rules.ts'
 
 /** A comment with the fields that decide on its changes. */
 export interface LockedComment extends CommentRow {
+  /** See `writableState`. */
   discussionState: DiscussionState
   discussionUrl: string | null
   /** The discussion's own; null for the tenant's. */
@@ -33,7 +35,7 @@ export interface LockedComment extends CommentRow {
 export const isInShadow = ({ status, holdReason }: Pick<LockedComment, 'status' | 'holdReason'>): boolean =>
   status === 'pending' && holdReason === 'shadow_ban'
 
-const COMMENT = `SELECT ${COMMENT_COLUMNS}, d.state::text AS "discussionState", d.url AS "discussionUrl",
+const COMMENT = `SELECT ${COMMENT_COLUMNS}, (${writableState('d', '$3')})::text AS "discussionState", d.url AS "discussionUrl",
      d.moderation_mode::text AS "moderationMode", c.first_approved_at AS "firstApprovedAt", c.reviewed_at AS "reviewedAt",
      c.report_count AS "reportCount", c.reports_answered AS "reportsAnswered", c.hold_reason AS "holdReason", c.flagged,
      EXISTS (SELECT 1 FROM classifier_requests q WHERE q.tenant_id = c.tenant_id AND q.comment_id = c.id) AS "isAsked",

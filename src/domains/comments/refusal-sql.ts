@@ -1,6 +1,7 @@
 import type { Id } from '../../core/ids.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
+import { writableState } from '../discussions/row.ts'
 import { banIn } from '../readers/bans.ts'
 import { inShadow } from './comment.ts'
 import type { CreateOutcome } from './create-sql.ts'
@@ -12,7 +13,7 @@ const OUTCOME = statement(
   `SELECT CASE
      WHEN $2::uuid IS NOT NULL AND d.id IS NULL THEN 'not_found'
      WHEN d.state = 'archived' THEN 'discussion_archived'
-     WHEN d.state = 'locked' THEN 'discussion_locked'
+     WHEN ${writableState('d', '$6')} = 'locked' THEN 'discussion_locked'
      WHEN ${banIn('a', '$6')} = 'open' THEN 'reader_banned'
      WHEN $3::uuid IS NOT NULL AND p.id IS NULL THEN 'parent_not_found'
      WHEN p.depth + 1 > $5 THEN 'too_deep'

@@ -52,7 +52,7 @@ const SHOWN = statement(
 )
 
 const selectShown = (sql: Sql, tenantId: Id, readerId: Id, discussionIds: readonly Id[]): Promise<ShownKey[]> =>
-  sql<ShownKey>(SHOWN, [tenantId, readerId, discussionIds])
+  sql(SHOWN, [tenantId, readerId, discussionIds])
 
 /** Whether a reader banned in shadow sees a comment as a tombstone that the public does not see. */
 export const isTombstoneInShadow = async (
@@ -118,7 +118,7 @@ interface OwnReaction {
 }
 
 const selectOwn = (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<OwnReaction[]> =>
-  sql<OwnReaction>(REACTIONS, [tenantId, commentIds, readerId])
+  sql(REACTIONS, [tenantId, commentIds, readerId])
 
 function countsWith({ type, publicType }: OwnReaction, counts: Record<string, number>): Record<string, number> {
   const sums = new Map(Object.entries(counts))

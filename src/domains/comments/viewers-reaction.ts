@@ -3,6 +3,7 @@ import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
 import { sharedReads } from '../../core/queues/shared-reads.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import { requireReader } from '../readers/readers.ts'
@@ -64,10 +65,5 @@ function selectViewerReactions(
   const pairs = keys.flatMap(({ readerId, commentIds }, index) =>
     commentIds.map((commentId) => ({ n: index + 1, readerId, commentId })),
   )
-  const columns = [
-    pairs.map(({ n }) => n),
-    pairs.map(({ readerId }) => readerId),
-    pairs.map(({ commentId }) => commentId),
-  ]
-  return sql<ViewerRow>(VIEWER, [tenantId, ...columns])
+  return sql<ViewerRow>(VIEWER, [tenantId, ...columns(pairs, 'n', 'readerId', 'commentId')])
 }

@@ -89,7 +89,7 @@ async function changeRow(tx: TxSql, doer: Doer, id: Id, changes: DiscussionChang
   const updated = await updateDiscussionRow(tx, tenantId, id, wanted)
   if (updated === undefined) throw noSuch('discussion')
   if (from !== to) await moveAlias(tx, tenantId, { id, from, to })
-  const target = { action: 'discussion.update', targetType: 'discussion', targetId: id } as const
+  const target = { action: 'discussion.update', targetId: id } as const
   await recordAuditOf(tx, doer, { ...target, before: auditForm(before), after: auditForm(updated) })
   const now = new Date()
   const { closesAt } = updated
@@ -98,7 +98,7 @@ async function changeRow(tx: TxSql, doer: Doer, id: Id, changes: DiscussionChang
   if (closed === null) return { row: updated, closed }
   const row = await lockDiscussionRow(tx, tenantId, id)
   if (row === undefined) throw noSuch('discussion')
-  const lock = { action: 'discussion.lock', targetType: 'discussion', targetId: id } as const
+  const lock = { action: 'discussion.lock', targetId: id } as const
   await recordAuditOf(tx, doer, { ...lock, before: { state: before.state }, after: { state: row.state } })
   return { row, closed }
 }

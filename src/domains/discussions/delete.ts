@@ -25,7 +25,7 @@ export async function deleteDiscussion(ctx: Ctx, id: Id): Promise<Id> {
       data: { ...NOTHING, externalId: `deleted ${randomUUID()}`, deletedAt: now, removalDueAt: now },
     })
     await tx.prisma.discussionAlias.deleteMany({ where: { tenantId: tenant.id, discussionId: id } })
-    const target = { action: 'discussion.delete', targetType: 'discussion', targetId: id } as const
+    const target = { action: 'discussion.delete', targetId: id } as const
     await recordAudit(tx, ctx, { ...target, before: auditForm(before) })
     // Last, because it locks one row for the whole tenant.
     await tx.prisma.tenant.update({ where: { id: tenant.id }, data: { discussionsDeleted: { increment: 1 } } })

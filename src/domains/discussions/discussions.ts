@@ -81,7 +81,7 @@ function upsertAudited(ctx: Ctx, id: Id, input: DiscussionInput): Promise<Discus
           )
     if (written === undefined) return undefined
     const verb = written.id === id ? 'create' : 'update'
-    const target = { action: `discussion.${verb}`, targetType: 'discussion', targetId: written.id } as const
+    const target = { action: `discussion.${verb}`, targetId: written.id } as const
     await recordAudit(tx, ctx, { ...target, before: before && auditForm(before), after: auditForm(written) })
     return written
   })

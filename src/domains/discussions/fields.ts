@@ -11,6 +11,7 @@ import {
 } from '../../core/fields.ts'
 import { moderationModeSchema, slowModeSchema } from '../../core/settings/tenant.ts'
 import { atMost, externalIdSchema, noNul, webUrl } from '../../core/input/texts.ts'
+import { wrong } from '../../core/input/schemas.ts'
 
 type Field = StoredField & {
   /**
@@ -173,10 +174,7 @@ export const isDotSegment = (externalId: string): boolean => externalId === '.' 
 
 export const DOT_SEGMENT = 'must not be . or .., which URLs drop from a path'
 
-export const newExternalIdSchema = externalIdSchema.refine((text) => !isDotSegment(text), {
-  message: DOT_SEGMENT,
-  params: { code: 'invalid' },
-})
+export const newExternalIdSchema = externalIdSchema.refine((text) => !isDotSegment(text), wrong('invalid', DOT_SEGMENT))
 
 export const discussionInput = z.object({ externalId: newExternalIdSchema, ...givenInput() })
 

@@ -6,8 +6,7 @@ interface Created {
 
 export const routes: readonly RouteDefinition[] = [
   {
-    method: 'POST',
-    path: '/discussions',
+    route: 'POST /discussions',
     summary: 'Create a discussion',
     field: 'createDiscussion',
     status: 201,
@@ -18,44 +17,22 @@ export const routes: readonly RouteDefinition[] = [
     },
     answer: ({ createDiscussion }: Created) => createDiscussion.discussion,
   },
-  { method: 'GET', path: '/discussions', summary: 'List discussions', field: 'discussions', status: 200 },
+  { route: 'GET /discussions', summary: 'List discussions', field: 'discussions' },
+  { route: 'POST /discussions/counts', summary: 'Count comments of pages', field: 'discussionCounts' },
   {
-    method: 'POST',
-    path: '/discussions/counts',
-    summary: 'Count comments of pages',
-    field: 'discussionCounts',
-    status: 200,
-  },
-  {
-    method: 'GET',
-    path: '/discussions/:id',
+    route: 'GET /discussions/:id',
     summary: 'Retrieve a discussion',
     description: 'Returns a discussion by its id.',
     operation: `query Discussion($id: ID!) { discussion(by: { id: $id }) { ...DiscussionFields } }`,
-    status: 200,
   },
+  { route: 'PATCH /discussions/:id', summary: 'Update a discussion', field: 'updateDiscussion' },
+  { route: 'DELETE /discussions/:id', summary: 'Delete a discussion', field: 'deleteDiscussion', status: 202 },
   {
-    method: 'PATCH',
-    path: '/discussions/:id',
-    summary: 'Update a discussion',
-    field: 'updateDiscussion',
-    status: 200,
-  },
-  {
-    method: 'DELETE',
-    path: '/discussions/:id',
-    summary: 'Delete a discussion',
-    field: 'deleteDiscussion',
-    status: 202,
-  },
-  {
-    method: 'GET',
-    path: '/discussions/by-external/:externalId',
+    route: 'GET /discussions/by-external/:externalId',
     summary: "Retrieve a page's discussion",
     description: 'Returns a discussion by the external id of its page.',
     operation: `query DiscussionByExternalId($externalId: String!) {
       discussion(by: { externalId: $externalId }) { ...DiscussionFields }
     }`,
-    status: 200,
   },
 ]

@@ -34,7 +34,7 @@ type FoundById = DiscussionRow & { isHere: boolean }
 
 /** The discussions with these ids, in no order, deleted ones too; unknown ids are left out. */
 export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<FoundById[]> =>
-  sql<FoundById>(BY_IDS, [tenantId, ids])
+  sql(BY_IDS, [tenantId, ids])
 
 /** The discussion that has the external id, or had it in the last year. */
 export const selectByExternalId = async (
@@ -109,7 +109,7 @@ export const selectIds = (
   sql: Sql,
   tenantId: Id,
   externalIds: readonly string[],
-): Promise<{ id: Id; externalId: string }[]> => sql<{ id: Id; externalId: string }>(IDS, [tenantId, externalIds])
+): Promise<{ id: Id; externalId: string }[]> => sql(IDS, [tenantId, externalIds])
 
 const COUNTS = statement(
   'discussion_counts',
@@ -128,7 +128,7 @@ export interface DiscussionCount {
 }
 
 export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly string[]): Promise<DiscussionCount[]> =>
-  sql<DiscussionCount>(COUNTS, [tenantId, externalIds])
+  sql(COUNTS, [tenantId, externalIds])
 
 const IN_STATE = `${IS_HERE} AND ($2::text IS NULL OR state::text = $2)`
 

@@ -129,7 +129,7 @@ export async function addDocumentsOf(
     requireFewAliases(rows, named)
     if (made.length > 0) {
       const after = { documentIds: made.map(({ documentId }) => documentId) }
-      await record(sql, { action: 'document.add', targetType: 'document', targetId: null, after })
+      await record(sql, { action: 'document.add', targetId: null, after })
     }
     const byId = new Map(rows.map((row) => [row.id, toDocument(row)]))
     return ids.flatMap((id) => byId.get(id) ?? [])
@@ -228,7 +228,7 @@ export async function deleteDocument(ctx: Ctx, { documentId: name }: { documentI
     if (row === null) throw new ServiceError('not_found')
     await document.delete({ where: { tenantId_id: { tenantId, id } } })
     const before = { documentId: id, aliases: row.aliases.map(({ alias: each }) => each) }
-    await recordAudit(sql, ctx, { action: 'document.delete', targetType: 'document', targetId: null, before })
+    await recordAudit(sql, ctx, { action: 'document.delete', targetId: null, before })
     return toDocument(row)
   })
   announceChange(ctx.app, { kind: 'document', tenantId })

@@ -61,17 +61,7 @@ export interface Resealed extends KeyUse {
  */
 export async function resealSecrets({ db, settings }: Pick<App, 'db' | 'settings'>): Promise<Resealed> {
   const oldIds = settings.ENCRYPTION_KEYS.map(keyIdOf)
-  const resealed = {
-    webhook_secrets: 0,
-    webhook_headers: 0,
-    identity_secrets: 0,
-    classifier_secrets: 0,
-    mail_secrets: 0,
-    guest_keys: 0,
-    oidc_secrets: 0,
-    notice_channels: 0,
-    second_factors: 0,
-  }
+  const resealed = rows.forEachTable(() => 0)
   let damaged = 0
   for (const table of rows.SECRET_TABLES) {
     for (let batch: rows.SealedRow[] | undefined; batch === undefined || batch.length === BATCH;) {

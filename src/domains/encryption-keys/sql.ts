@@ -38,17 +38,8 @@ const ENDING = ['webhook_secrets', 'identity_secrets', 'classifier_secrets', 'ma
 
 const keyIdIn = (bytes: string): string => `encode(substring(${bytes} FROM 1 FOR ${KEY_ID_BYTES}), 'hex')`
 
-const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T> => ({
-  webhook_secrets: make('webhook_secrets'),
-  webhook_headers: make('webhook_headers'),
-  identity_secrets: make('identity_secrets'),
-  classifier_secrets: make('classifier_secrets'),
-  mail_secrets: make('mail_secrets'),
-  guest_keys: make('guest_keys'),
-  oidc_secrets: make('oidc_secrets'),
-  notice_channels: make('notice_channels'),
-  second_factors: make('second_factors'),
-})
+export const forEachTable = <T>(make: (table: SecretTable) => T): Record<SecretTable, T> =>
+  Object.fromEntries(SECRET_TABLES.map((table) => [table, make(table)])) as Record<SecretTable, T>
 
 const SELECT_SEALED = forEachTable((table) => {
   const { tenant, owner, name } = COLUMNS[table]

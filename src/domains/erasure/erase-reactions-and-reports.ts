@@ -106,7 +106,7 @@ const TAKE_REACTIONS = statement(
  * Removes the reader's reactions on these locked comments. Returns those whose counts have changed.
  */
 const takeReactions = (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<TakenReaction[]> =>
-  sql<TakenReaction>(TAKE_REACTIONS, [tenantId, readerId, commentIds])
+  sql(TAKE_REACTIONS, [tenantId, readerId, commentIds])
 
 // The first `reports_answered` of a comment's counted reports have been answered by moderators.
 // Later ones are not counted.

@@ -174,7 +174,7 @@ async function begin(ctx: Ctx, readerId: Id): Promise<Id[]> {
       await sql.beginErasure(tx, tenant.id, readerId, now)
       for (const named of [reader, ...former]) await refuseInImports(tx, tenant.id, named.externalId)
     }
-    await recordAudit(tx, ctx, { action: 'reader.erase', targetType: 'reader', targetId: readerId })
+    await recordAudit(tx, ctx, { action: 'reader.erase', targetId: readerId })
     for (const each of merged) if (!each.isUnderWay) await forgetMerged(tx, tenant.id, each.readerId)
     const tokens = await endTokensOfReader(tx, tenant.id, readerId)
     await forgetAddressOf(tx, tenant.id, readerId)

@@ -123,7 +123,7 @@ const NOTIFICATIONS = statement(
 
 /** The reader's notifications that are still in the log. */
 export const exportNotifications = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedNotification[]> =>
-  sql<ExportedNotification>(NOTIFICATIONS, [tenantId, readerId])
+  sql(NOTIFICATIONS, [tenantId, readerId])
 
 const OF_ENTRY = {
   id: true,

@@ -48,7 +48,7 @@ export async function exportReader(ctx: Ctx, readerId: Id): Promise<ReaderExport
     // and is held until the audit entry is committed, before the answer.
     await lockReaderIn(sql, ctx, readerId)
     // Has no personal data, so that an erasure need not change it.
-    await recordAudit(sql, ctx, { action: 'reader.export', targetType: 'reader', targetId: readerId })
+    await recordAudit(sql, ctx, { action: 'reader.export', targetId: readerId })
   })
   return exported
 }

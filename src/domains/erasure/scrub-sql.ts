@@ -1,6 +1,6 @@
 import type { Id } from '../../core/ids.ts'
 import type { Sql, TxSql } from '../../core/database/database.ts'
-import { eachOf } from '../../core/database/lists.ts'
+import { columns, eachOf } from '../../core/database/lists.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { ScrubbedEvent } from './scrub.ts'
 
@@ -42,7 +42,7 @@ const NAMING = statement(
  * theirs.
  */
 export const selectNamingEvents = (sql: Sql, readerId: Id, at: Stretch): Promise<NamingEvent[]> =>
-  sql<NamingEvent>(NAMING, [at.tenantId, at.discussionId, at.after, at.upTo, readerId])
+  sql(NAMING, [at.tenantId, at.discussionId, at.after, at.upTo, readerId])
 
 const REWRITE = statement(
   'rewrite_events',
@@ -66,10 +66,7 @@ export async function rewriteEvents(
   const rows = await sql<{ id: Id }>(REWRITE, [
     tenantId,
     discussionId,
-    events.map(({ seq }) => seq),
-    events.map(({ actor }) => actor),
-    events.map(({ data }) => data),
-    events.map(({ hasLostRecipient }) => hasLostRecipient),
+    ...columns(events, 'seq', 'actor', 'data', 'hasLostRecipient'),
   ])
   return rows.map(({ id }) => id)
 }

@@ -136,4 +136,4 @@ export const selectRowsOf = (
   kind: RowKind,
   { tenantId, readerId }: { tenantId: Id; readerId: Id },
   limit: number,
-): Promise<CommentLocation[]> => sql<CommentLocation>(OF_READER[kind], [tenantId, readerId, limit])
+): Promise<CommentLocation[]> => sql(OF_READER[kind], [tenantId, readerId, limit])

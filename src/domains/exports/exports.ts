@@ -4,7 +4,7 @@ import type { Ctx } from '../../core/context.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import type { TenantExport } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -26,20 +26,16 @@ export async function createExport(ctx: Ctx): Promise<TenantExport> {
     const pending = await sql.prisma.tenantExport.findFirst({ where: { tenantId: tenant.id, expiresAt: null } })
     if (pending !== null) return pending
     const created = await sql.prisma.tenantExport.create({ data: { tenantId: tenant.id, id: newId() } })
-    await recordAudit(sql, ctx, { action: 'export.create', targetType: 'export', targetId: created.id })
+    await recordAudit(sql, ctx, { action: 'export.create', targetId: created.id })
     return created
   })
 }
 
-/** Throws `not_found`. */
-export async function getExport(ctx: Ctx, { id }: { id: string }): Promise<TenantExport> {
-  const found = isId(id) ? await findExport(ctx, id) : null
-  if (found === null) throw noSuch('export')
-  return found
-}
-
 /** An export by its id, or null. One statement serves all exports of a request. */
 export const findExport = rowPerRequest<TenantExport>((ctx, where) => ctx.app.prisma.tenantExport.findMany({ where }))
+
+/** Throws `not_found`. */
+export const getExport = requiredRow(findExport, () => noSuch('export'))
 
 /** The tenant's exports, newest first. */
 export const listExports = (ctx: Ctx, { where, ...query }: PageQuery): Promise<TenantExport[]> =>
@@ -53,7 +49,7 @@ export async function deleteExport(ctx: Ctx, { id }: { id: string }): Promise<Id
       ? await sql.prisma.tenantExport.deleteMany({ where: { tenantId: tenant.id, id } })
       : { count: 0 }
     if (count === 0) throw noSuch('export')
-    await recordAudit(sql, ctx, { action: 'export.delete', targetType: 'export', targetId: id })
+    await recordAudit(sql, ctx, { action: 'export.delete', targetId: id })
   })
   return id
 }
@@ -86,9 +82,7 @@ export async function openExportFile(ctx: Ctx, { id }: { id: string }, isRead: b
   const { completedAt, bytes } = await getExport(ctx, { id })
   if (completedAt === null || bytes === null) throw new ServiceError('not_found', { detail: 'There is no file yet.' })
   if (isRead) {
-    await ctx.app.db.transaction((sql) =>
-      recordAudit(sql, ctx, { action: 'export.download', targetType: 'export', targetId: id }),
-    )
+    await ctx.app.db.transaction((sql) => recordAudit(sql, ctx, { action: 'export.download', targetId: id }))
   }
   const total = Number(bytes)
   return {

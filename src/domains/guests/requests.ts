@@ -12,6 +12,7 @@ import { validate } from '../../core/input/validate.ts'
 import { addressBucket, type RateLimitResult } from '../../core/limits.ts'
 import { randomHex, sha256 } from '../../core/secrets/crypto.ts'
 import { seal, type SealKeys, unseal } from '../../core/secrets/seals.ts'
+import { wrong } from '../../core/input/schemas.ts'
 import { SearchedText, wordFilter } from '../comments/text/words.ts'
 import { MAX_NAME_LENGTH } from '../readers/fields.ts'
 import { isPageOf } from '../sites/pages.ts'
@@ -49,17 +50,17 @@ const requestSchema = z.strictObject({
       params: { code: 'required' },
       abort: true,
     })
-    .refine((name) => !LOOKS_LIKE_LINK.test(nameOrNull(name) ?? ''), {
-      message: 'must not look like the address of a web page',
-      params: { code: 'not_allowed' },
-    }),
+    .refine(
+      (name) => !LOOKS_LIKE_LINK.test(nameOrNull(name) ?? ''),
+      wrong('not_allowed', 'must not look like the address of a web page'),
+    ),
   email: atMost(254, z.string())
     .trim()
     // Bounded before the expression runs.
-    .refine((text) => text.length <= 254 && isAddress.safeParse(text).success, {
-      message: 'must be an e-mail address',
-      params: { code: 'invalid_email' },
-    }),
+    .refine(
+      (text) => text.length <= 254 && isAddress.safeParse(text).success,
+      wrong('invalid_email', 'must be an e-mail address'),
+    ),
   pageUrl: atMost(2048, z.string()),
   proof: z.unknown(),
 })

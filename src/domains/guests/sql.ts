@@ -62,4 +62,4 @@ interface LeaseOptions {
 
 /** Leases due mails for `leaseMs`. Rows that another worker holds are skipped, not awaited. */
 export const leaseMails = (sql: Sql, { busy, perTenant, limit, leaseMs, since }: LeaseOptions): Promise<DueMail[]> =>
-  sql<DueMail>(LEASE, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs, since])
+  sql(LEASE, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs, since])

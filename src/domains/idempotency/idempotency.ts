@@ -51,6 +51,8 @@ export interface Outcomes {
   note(): Outcome & { endsAt: number; text(): string }
   /** Answers by the text of what was noted, and by what is there now. */
   replay(ctx: Ctx, text: string): Outcome
+  /** The body of the first answer, with what its replay has made again from the body of that. */
+  renew(text: string, first: string, again: string): string
 }
 
 /**
@@ -73,7 +75,7 @@ export class Undecided extends Error {
  * except 429) is stored like an answer. Anything else that `run` throws is rethrown, and leaves
  * nothing behind. Of an answer over 64 KiB the ids are stored: for its replay, `run` reads what is
  * there now. An answer with something of use only for a time, such as a ticket, is replayed whole
- * until then, and after that by its ids: `run` makes the ticket again. Throws
+ * until then; after that `run` makes the ticket again, and the rest is replayed. Throws
  * `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and `not_found` for an
  * erased answer.
  */
@@ -104,14 +106,14 @@ export async function runOnce(
         if (record === undefined) continue
         const { body, ...stored } = storedAnswer(ctx.app, key, requestDigest, record)
         if (!body.startsWith(NOTES)) return { ...stored, body, replayed: true }
-        const text = body.slice(NOTES.length)
-        const whole = wholeIn(text)
+        const { text, whole } = parted(body.slice(NOTES.length))
         if (whole !== undefined && now.getTime() < whole.until) return { ...stored, body: whole.body, replayed: true }
         const again = await attempt((app) => {
           const read = { ...ctx, app }
           return run({ ...read, outcome: outcomes.replay(read, text) })
         })
-        return { ...stored, body: again.body, replayed: true }
+        const renewed = whole === undefined ? again.body : outcomes.renew(text, whole.body, again.body)
+        return { ...stored, body: renewed, replayed: true }
       }
       const shownSecrets = new Set<string>()
       const erased = new Set<Id>()
@@ -156,7 +158,11 @@ interface Whole {
 // A process of an earlier release reads the notes alone.
 const withWhole = (notes: string, whole: Whole): string => JSON.stringify({ ...JSON.parse(notes), [WHOLE]: whole })
 
-const wholeIn = (notes: string): Whole | undefined => (JSON.parse(notes) as { [WHOLE]?: Whole })[WHOLE]
+/** What `withWhole` has joined. */
+function parted(kept: string): { text: string; whole: Whole | undefined } {
+  const { [WHOLE]: whole, ...notes } = JSON.parse(kept) as { [WHOLE]?: Whole }
+  return { text: JSON.stringify(notes), whole }
+}
 
 /**
  * The body to store. Secrets are found by their value, so aliases, fragments and REST's own names

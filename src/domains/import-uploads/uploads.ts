@@ -5,7 +5,7 @@ import { noSuch, ServiceError } from '../../core/errors.ts'
 import { type Id, isId, newId } from '../../core/ids.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { validate } from '../../core/input/validate.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -41,12 +41,10 @@ export async function createImportUpload(ctx: Ctx, input: UploadInput): Promise<
     const row = { tenantId: tenant.id, id: newId(), source, fileName, bytes, options }
     const created = await sql.prisma.importUpload.create({ data: { ...row, expiresAt: expiryFrom(now) } })
     const after = { source, fileName, bytes }
-    await recordAudit(sql, ctx, { action: 'import_upload.create', ...targetOf(created.id), after })
+    await recordAudit(sql, ctx, { action: 'import_upload.create', targetId: created.id, after })
     return created
   })
 }
-
-const targetOf = (targetId: Id) => ({ targetType: 'import_upload', targetId })
 
 async function requireRoom({ prisma }: TxSql, tenantId: Id, bytes: number, now: Date): Promise<void> {
   const open = await prisma.importUpload.findFirst({ where: { tenantId, endedAt: null, ...kept(now) } })
@@ -63,17 +61,13 @@ async function requireRoom({ prisma }: TxSql, tenantId: Id, bytes: number, now: 
   throw new ServiceError('invalid_transition', { detail: 'Earlier uploads are still being removed: try again soon.' })
 }
 
-/** Throws `not_found`. */
-export async function getImportUpload(ctx: Ctx, { id }: { id: string }): Promise<ImportUpload> {
-  const found = isId(id) ? await findImportUpload(ctx, id) : null
-  if (found === null) throw noSuch('upload')
-  return found
-}
-
 /** An upload by its id, or null. One statement serves all uploads of a request. */
 export const findImportUpload = rowPerRequest<ImportUpload>((ctx, where) =>
   ctx.app.prisma.importUpload.findMany({ where: { ...where, ...kept(new Date()) } }),
 )
+
+/** Throws `not_found`. */
+export const getImportUpload = requiredRow(findImportUpload, () => noSuch('upload'))
 
 /** The tenant's uploads, newest first. */
 export const listImportUploads = (ctx: Ctx, { where, ...query }: PageQuery): Promise<ImportUpload[]> =>
@@ -98,7 +92,7 @@ export function completeImportUpload(ctx: Ctx, { id }: { id: string }): Promise<
     const there = await sql.prisma.importUploadPart.count({ where: { tenantId: where.tenantId, uploadId: id } })
     const missing = partsOf(bytes) - there
     if (missing === 0) {
-      return recordAudit(sql, ctx, { action: 'import_upload.complete', ...targetOf(id) })
+      return recordAudit(sql, ctx, { action: 'import_upload.complete', targetId: id })
     }
     throw new ServiceError('invalid_transition', { detail: `Parts are missing: ${missing}. missingParts says which.` })
   })
@@ -114,7 +108,7 @@ export function runImportUpload(ctx: Ctx, { id }: { id: string }): Promise<Impor
       where: { ...where, rehearsedAt: { not: null }, startedAt: null, endedAt: null },
       data: { startedAt: new Date(), expiresAt: null, bytesRead: 0, attempts: 0 },
     })
-    if (count === 1) await recordAudit(sql, ctx, { action: 'import_upload.run', ...targetOf(id) })
+    if (count === 1) await recordAudit(sql, ctx, { action: 'import_upload.run', targetId: id })
     const { startedAt } = await sql.prisma.importUpload.findUniqueOrThrow({ where: { tenantId_id: where } })
     if (startedAt !== null) return
     throw new ServiceError('invalid_transition', { detail: 'The rehearsal has not ended, or it has failed.' })
@@ -151,7 +145,7 @@ export async function deleteImportUpload(ctx: Ctx, { id }: { id: string }): Prom
       ? await sql.prisma.importUpload.updateMany({ where, data: { expiresAt: now } })
       : { count: 0 }
     if (count === 0) throw noSuch('upload')
-    await recordAudit(sql, ctx, { action: 'import_upload.delete', ...targetOf(id) })
+    await recordAudit(sql, ctx, { action: 'import_upload.delete', targetId: id })
   })
   return id
 }

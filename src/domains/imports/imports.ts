@@ -3,8 +3,8 @@ import type { App } from '../../core/app.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { noSuch } from '../../core/errors.ts'
-import { type Id, isId } from '../../core/ids.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import type { Id } from '../../core/ids.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import type { Import } from '../../generated/prisma/client.ts'
 import { forgetReaderItems, moveReaderItems, refuseReaderName } from './sql.ts'
 
@@ -21,17 +21,13 @@ export async function findImports(ctx: Ctx, { where, ...query }: PageQuery): Pro
   return rows.map(withFindings)
 }
 
-/** Throws `not_found`. */
-export async function getImport(ctx: Ctx, { id }: { id: string }): Promise<Import> {
-  const found = isId(id) ? await findImport(ctx, id) : null
-  if (found === null) throw noSuch('import')
-  return found
-}
-
 /** An import by its id, or null. One statement serves all imports of a request. */
 export const findImport = rowPerRequest<Import>(async (ctx, where) =>
   (await ctx.app.prisma.import.findMany({ where })).map(withFindings),
 )
+
+/** Throws `not_found`. */
+export const getImport = requiredRow(findImport, () => noSuch('import'))
 
 const withFindings = <Row extends Pick<Import, 'refused' | 'changed'>>(row: Row): Row => ({
   ...row,

@@ -56,12 +56,19 @@ export const sumsOf = (tables: TableUses): Record<string, Pick<TableUse, 'rows' 
   Object.fromEntries(Object.entries(tables).map(([name, { rows, used }]: [string, TableUse]) => [name, { rows, used }]))
 
 const MAX_KEPT = 100
+/** A file may give an item an id of any length, which its place names. */
+const MAX_LENGTH = 300
+
+const cut = (text: string): string => (text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH).toWellFormed()}…` : text)
 
 export const NO_FINDINGS: ImportFindings = { total: 0, first: [] }
 
 export const addFindings = ({ total, first }: ImportFindings, more: readonly ImportFinding[]): ImportFindings => ({
   total: total + more.length,
-  first: first.length >= MAX_KEPT ? first : [...first, ...more].slice(0, MAX_KEPT),
+  first: [
+    ...first,
+    ...more.slice(0, MAX_KEPT - first.length).map(({ place, reason }) => ({ place: cut(place), reason: cut(reason) })),
+  ],
 })
 
 /** The numbers that an undo has removed. */

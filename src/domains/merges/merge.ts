@@ -138,7 +138,6 @@ async function begin(app: App, doer: Doer, { readerId, into: intoId }: MergeRead
     const after = await tx.prisma.reader.findUniqueOrThrow({ where })
     await recordAuditOf(tx, doer, {
       action: 'reader.merge',
-      targetType: 'reader',
       targetId: readerId,
       before: { externalId: from.externalId },
       after: { into: intoId, ban: banOf(after), trust, ...(hasMore && { badges: assignedBadges }) },

@@ -91,18 +91,21 @@ const lease = (now: Date) => ({ leasedUntil: new Date(now.getTime() + LEASE_MS) 
 async function takeTurn(app: App, sweep: Sweep, signal: AbortSignal, now: Date): Promise<void> {
   const { tenantId, readerId: authorId, startedAt } = sweep
   const { of } = ACTIONS[sweep.action]
-  // One that began before the ban: it still brings comments, of any age.
+  // One that began before the ban still brings comments of any age. Those that have come are
+  // changed at once, and all are counted and gone through when it is over.
   const merge = { tenantId, intoId: authorId, mergingAt: { not: null } }
-  if ((await app.prisma.readerMerge.findFirst({ where: merge })) !== null) {
-    return note(app, sweep, { leasedUntil: new Date(now.getTime() + SETTLE_MS) })
-  }
+  const isMerging = (await app.prisma.readerMerge.findFirst({ where: merge })) !== null
   const reader = { tenantId_id: { tenantId, id: authorId } }
   const ban = await app.prisma.reader.findUnique({ where: reader, select: { bannedUntil: true } })
   const before = writtenBefore(startedAt, ban?.bannedUntil ?? null)
   const ofAuthor = { tenantId, authorId, status: { in: of }, createdAt: { lt: before } }
-  if (sweep.total === null) await note(app, sweep, { total: await app.prisma.comment.count({ where: ofAuthor }) })
+  const begins = sweep.total === null && !isMerging
+  if (begins) {
+    const left = await app.prisma.comment.count({ where: ofAuthor })
+    await note(app, sweep, { total: sweep.done + left, position: null })
+  }
   const comments = await app.prisma.comment.findMany({
-    where: { ...ofAuthor, id: { gt: sweep.position ?? FIRST_ID } },
+    where: { ...ofAuthor, id: { gt: (begins ? null : sweep.position) ?? FIRST_ID } },
     select: { id: true },
     orderBy: { id: 'asc' },
     take: TURN,
@@ -115,6 +118,7 @@ async function takeTurn(app: App, sweep: Sweep, signal: AbortSignal, now: Date):
     await setImmediate()
   }
   if (comments.length === TURN || signal.aborted) return note(app, sweep, { leasedUntil: new Date() })
+  if (isMerging) return note(app, sweep, { position: null, leasedUntil: new Date(now.getTime() + SETTLE_MS) })
   const settledAt = new Date(startedAt.getTime() + SETTLE_MS)
   if (now >= settledAt) return complete(app, sweep)
   // Once more, for comments that were on their way when the ban began.

@@ -79,7 +79,7 @@ export function reviewComment(
     const after = { reviewedAt: now.toISOString() }
     if (count === 0) return { comment, events: [] }
     const doer = doerOf(ctx)
-    await recordAuditOf(sql, doer, { action: 'comment.review', targetType: 'comment', targetId: id, after })
+    await recordAuditOf(sql, doer, { action: 'comment.review', targetId: id, after })
     await recordDecision(sql, doer, comment, { action: 'review', now })
     return { comment, events: [] }
   })
@@ -110,7 +110,7 @@ export async function judgeLocked(
   const judge = { tenantId: doer.tenantId, verb, now, actor: MODERATOR }
   const change = await applyVerb(sql, comment, { ...judge, ...judging })
   if (change === null) return { comment, events: [] }
-  const target = { action: `comment.${verb}`, targetType: 'comment', targetId: comment.id } as const
+  const target = { action: `comment.${verb}`, targetId: comment.id } as const
   const after = { ...stateOf(change.comment), ...givenIn(judging.explanation ?? {}) }
   await recordAuditOf(sql, doer, { ...target, before: stateOf(comment), after })
   if (isDecision(verb)) await recordDecision(sql, decider, comment, { action: verb, now })

@@ -38,7 +38,7 @@ async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise
     // The state after its own event, whose number is the next one because the row is locked.
     const occurredAt = new Date()
     const after = toDiscussion({ ...row, state, seq: row.seq + 1, updatedAt: occurredAt })
-    const target = { action: `discussion.${verb}`, targetType: 'discussion', targetId: id } as const
+    const target = { action: `discussion.${verb}`, targetId: id } as const
     await recordAudit(sql, ctx, { ...target, before: { state: row.state }, after: { state } })
     const event = { type: EVENTS[verb], audience: 'public', actor: { kind: 'moderator' }, occurredAt } as const
     const data = JSON.stringify({ discussion: after })

@@ -37,12 +37,10 @@ export function createNote(ctx: Ctx, { on, text: given }: { on: NoteSubject; tex
     const subject = on.readerId == null ? await lockedComment(sql, ctx, on.commentId) : await lockedReader(sql, ctx, on)
     const author = { actorKind: actor.kind, actorId: actor.id }
     const note = await sql.prisma.note.create({ data: { tenantId, id: newId(), ...subject, text, ...author } })
-    await recordAudit(sql, ctx, { action: 'note.create', ...targetOf(note), after: subject })
+    await recordAudit(sql, ctx, { action: 'note.create', targetId: note.id, after: subject })
     return note
   })
 }
-
-const targetOf = ({ id }: Note) => ({ targetType: 'note', targetId: id })
 
 /** Locked, so that an erasure of the reader sees the note. */
 async function lockedReader(sql: TxSql, ctx: Ctx, { readerId }: NoteSubject): Promise<{ readerId: Id }> {
@@ -93,7 +91,7 @@ export async function deleteNote(ctx: Ctx, { noteId }: { noteId: Id }): Promise<
     const { count } = await sql.prisma.note.deleteMany({ where: { tenantId, id: noteId } })
     const { readerId, commentId } = note
     const before = readerId === null ? { commentId } : { readerId }
-    if (count > 0) await recordAudit(sql, ctx, { action: 'note.delete', ...targetOf(note), before })
+    if (count > 0) await recordAudit(sql, ctx, { action: 'note.delete', targetId: note.id, before })
   })
   return noteId
 }

@@ -9,8 +9,7 @@ function notesOn(of: keyof typeof NAMES): RouteDefinition[] {
   const on = `${what}Id`
   return [
     {
-      method: 'POST',
-      path: `/${of}/:${on}/notes`,
+      route: `POST /${of}/:${on}/notes`,
       summary: `Create a note on a ${what}`,
       operation: `mutation Create${name}Note($${on}: ID!, $text: String!) {
         createNote(input: { on: { ${on}: $${on} }, text: $text }) { note { ...NoteFields } }
@@ -18,13 +17,11 @@ function notesOn(of: keyof typeof NAMES): RouteDefinition[] {
       status: 201,
     },
     {
-      method: 'GET',
-      path: `/${of}/:${on}/notes`,
+      route: `GET /${of}/:${on}/notes`,
       summary: `List the notes on a ${what}`,
       operation: `query ${name}Notes($${on}: ID!, $first: Int, $after: String) {
         notes(on: { ${on}: $${on} }, first: $first, after: $after) { ...NoteConnectionFields }
       }`,
-      status: 200,
     },
   ]
 }
@@ -32,5 +29,5 @@ function notesOn(of: keyof typeof NAMES): RouteDefinition[] {
 export const routes: readonly RouteDefinition[] = [
   ...notesOn('readers'),
   ...notesOn('comments'),
-  { method: 'DELETE', path: '/notes/:noteId', summary: 'Delete a note', field: 'deleteNote', status: 204 },
+  { route: 'DELETE /notes/:noteId', summary: 'Delete a note', field: 'deleteNote', status: 204 },
 ]

@@ -30,11 +30,6 @@ export async function adoptNoticeChannel(
   const lastError = 'imported without its address: edit it to give one'
   const data = { tenantId, id, kind, host, causes: [...on], told, lastError, createdAt, sealed: null, dueAt: NEVER }
   const channel = await noticeChannel.create({ data })
-  await recordAuditOfImport(sql, of, {
-    action: 'notice_channel.create',
-    targetType: 'notice_channel',
-    targetId: id,
-    after: shown(channel),
-  })
+  await recordAuditOfImport(sql, of, { action: 'notice_channel.create', targetId: id, after: shown(channel) })
   return 'taken'
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isDistinct, wrong } from '../../core/input/schemas.ts'
 
 /** Whose form the messages of a channel have. */
 export const NOTICE_KINDS = {
@@ -31,7 +32,4 @@ export const causesSchema = z
   .array(z.enum(CAUSES))
   .min(1)
   .max(CAUSES.length)
-  .refine((causes) => new Set(causes).size === causes.length, {
-    message: 'must not repeat one',
-    params: { code: 'repeated' },
-  })
+  .refine(isDistinct, wrong('repeated', 'must not repeat one'))

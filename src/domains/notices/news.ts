@@ -92,7 +92,7 @@ const WAITING = statement(
 
 /** Comments that wait and were not told, newest first; also one that a greater id has overtaken. */
 const waiting = (sql: Sql, tenantId: Id, told: ToldWaiting): Promise<{ id: Id }[]> =>
-  sql<{ id: Id }>(WAITING, [tenantId, floorOf(told), told.ids, COUNTED])
+  sql(WAITING, [tenantId, floorOf(told), told.ids, COUNTED])
 
 /** What is told with these, newest first; where there may be more, with all before them too. */
 function withThese(before: ToldWaiting, found: readonly { id: Id }[]): ToldWaiting {

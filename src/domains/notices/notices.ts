@@ -9,7 +9,7 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { counted } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import { seal, type SealKeys, unseal } from '../../core/secrets/seals.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { NoticeChannel } from '../../generated/prisma/client.ts'
@@ -86,27 +86,18 @@ export async function createNoticeChannel(ctx: Ctx, input: NoticeInput): Promise
     const told = await toldNow(sql, tenant.id)
     const data = { tenantId: tenant.id, id, kind, sealed, host, causes: on, told }
     const channel = await sql.prisma.noticeChannel.create({ data })
-    await recordAudit(sql, ctx, {
-      action: 'notice_channel.create',
-      targetType: 'notice_channel',
-      targetId: id,
-      after: shown(channel),
-    })
+    await recordAudit(sql, ctx, { action: 'notice_channel.create', targetId: id, after: shown(channel) })
     return channel
   })
-}
-
-/** A channel of the tenant. Throws `not_found`. */
-export async function getNoticeChannel(ctx: Ctx, { id }: { id: Id }): Promise<NoticeChannel> {
-  const found = isId(id) ? await findNoticeChannel(ctx, id) : null
-  if (found === null) throw new ServiceError('not_found')
-  return found
 }
 
 /** A channel of the tenant by its id, or null. */
 export const findNoticeChannel = rowPerRequest<NoticeChannel>((ctx, some) =>
   ctx.app.prisma.noticeChannel.findMany({ where: some }),
 )
+
+/** A channel of the tenant. Throws `not_found`. */
+export const getNoticeChannel = requiredRow(findNoticeChannel)
 
 /** The tenant's channels, newest first. */
 export const listNoticeChannels = (ctx: Ctx, { where: some, ...query }: PageQuery): Promise<NoticeChannel[]> =>
@@ -212,8 +203,7 @@ function changeChannel(
     const found = await sql.prisma.noticeChannel.findUnique({ where: where(tenant.id, id) })
     if (found === null) throw new ServiceError('not_found')
     const { channel, ...forms } = await change(sql, found)
-    const target = { targetType: 'notice_channel', targetId: id }
-    await recordAudit(sql, ctx, { action: `notice_channel.${verb}`, ...target, ...forms })
+    await recordAudit(sql, ctx, { action: `notice_channel.${verb}`, targetId: id, ...forms })
     return channel
   })
 }

@@ -1,6 +1,7 @@
 import { requireCaller } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { Notification as Row } from '../../generated/prisma/client.ts'
@@ -45,13 +46,7 @@ const TOLD = statement(
 )
 
 const selectTold = (sql: Sql, tenantId: Id, rows: readonly Row[]): Promise<Told[]> =>
-  sql<Told>(TOLD, [
-    tenantId,
-    rows.map(({ commentId }) => commentId),
-    rows.map(({ readerId }) => readerId),
-    rows.map(({ kind }) => kind),
-    new Date(),
-  ])
+  sql(TOLD, [tenantId, ...columns(rows, 'commentId', 'readerId', 'kind'), new Date()])
 
 /**
  * Those of the rows whose comment their readers can see now, in the same order: of others an

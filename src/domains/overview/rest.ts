@@ -1,5 +1,5 @@
 import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
-  { method: 'GET', path: '/overview', summary: 'Retrieve the overview', field: 'overview', status: 200 },
+  { route: 'GET /overview', summary: 'Retrieve the overview', field: 'overview' },
 ]

@@ -1,4 +1,4 @@
-import { builder } from '../../graphql/builder.ts'
+import { builder, type ObjectFields } from '../../graphql/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { ofComment } from '../discussions/scope.ts'
@@ -63,9 +63,7 @@ builder.objectField(CommentRef, 'reactions', (t) =>
   }),
 )
 
-const reactionPayload = (
-  t: PothosSchemaTypes.ObjectFieldBuilder<(typeof builder)['$inferSchemaTypes'], { reaction: Reaction }>,
-) => ({
+const reactionPayload = (t: ObjectFields<{ reaction: Reaction }>) => ({
   reaction: t.expose('reaction', { type: ReactionRef, description: 'The reaction after the change.' }),
   comment: t.field({
     type: CommentRef,
@@ -76,42 +74,32 @@ const reactionPayload = (
   }),
 })
 
-builder.relayMutationField(
-  'toggleReaction',
-  {
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      type: t.string({ required: true, description: "One of the tenant's reaction types." }),
-    }),
-  },
-  {
-    access: 'reader',
-    client: ofComment,
-    throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
-    description:
-      'Adds a reaction. The same type again removes it, even if the tenant no longer has the type. Another type replaces it.',
-    resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.toggleReaction(ctx, input) }),
-  },
-  { outputFields: reactionPayload },
-)
-
-builder.relayMutationField(
-  'setReaction',
-  {
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      type: t.string({ required: true, description: "One of the tenant's reaction types." }),
-    }),
-  },
-  {
-    access: 'reader',
-    client: ofComment,
-    throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
-    description: "Sets the asserted reader's reaction. Safe to repeat.",
-    resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.setReaction(ctx, input) }),
-  },
-  { outputFields: reactionPayload },
-)
+for (const [name, write, description] of [
+  [
+    'toggleReaction',
+    reactions.toggleReaction,
+    'Adds a reaction. The same type again removes it, even if the tenant no longer has the type. Another type replaces it.',
+  ],
+  ['setReaction', reactions.setReaction, "Sets the asserted reader's reaction. Safe to repeat."],
+] as const) {
+  builder.relayMutationField(
+    name,
+    {
+      inputFields: (t) => ({
+        commentId: t.id({ required: true, description: 'The comment.' }),
+        type: t.string({ required: true, description: "One of the tenant's reaction types." }),
+      }),
+    },
+    {
+      access: 'reader',
+      client: ofComment,
+      throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
+      description,
+      resolve: async (_root, { input }, ctx) => ({ reaction: await write(ctx, input) }),
+    },
+    { outputFields: reactionPayload },
+  )
+}
 
 builder.relayMutationField(
   'removeReaction',

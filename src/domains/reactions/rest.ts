@@ -2,8 +2,7 @@ import { listOf, type RelayConnection, type RouteDefinition } from '../../graphq
 
 export const routes: readonly RouteDefinition[] = [
   {
-    method: 'GET',
-    path: '/comments/:id/reactions',
+    route: 'GET /comments/:id/reactions',
     summary: "List a comment's reactions",
     description: 'Returns the reactions to a comment, and how many there are of each type.',
     operation: `query CommentReactions($id: ID!, $type: String, $first: Int, $after: String) {
@@ -12,31 +11,12 @@ export const routes: readonly RouteDefinition[] = [
         reactions(type: $type, first: $first, after: $after) { ...HeldReactionConnectionFields }
       }
     }`,
-    status: 200,
     answer: ({ comment }: { comment: { reactionCounts: object; reactions: RelayConnection } }) => ({
       reactionCounts: comment.reactionCounts,
       ...listOf(comment.reactions),
     }),
   },
-  {
-    method: 'POST',
-    path: '/comments/:commentId/reactions',
-    summary: 'Toggle a reaction',
-    field: 'toggleReaction',
-    status: 200,
-  },
-  {
-    method: 'PUT',
-    path: '/comments/:commentId/reaction',
-    summary: 'Set a reaction',
-    field: 'setReaction',
-    status: 200,
-  },
-  {
-    method: 'DELETE',
-    path: '/comments/:commentId/reaction',
-    summary: 'Remove a reaction',
-    field: 'removeReaction',
-    status: 200,
-  },
+  { route: 'POST /comments/:commentId/reactions', summary: 'Toggle a reaction', field: 'toggleReaction' },
+  { route: 'PUT /comments/:commentId/reaction', summary: 'Set a reaction', field: 'setReaction' },
+  { route: 'DELETE /comments/:commentId/reaction', summary: 'Remove a reaction', field: 'removeReaction' },
 ]

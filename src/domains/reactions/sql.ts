@@ -4,6 +4,7 @@ import type { Sql } from '../../core/database/database.ts'
 import { toSnakeCase } from '../../core/database/lists.ts'
 import { statement } from '../../core/database/statements.ts'
 import { queueDeliveries } from '../discussions/append-events.ts'
+import { writableState } from '../discussions/row.ts'
 import { inShadow } from '../comments/comment.ts'
 import { banIn } from '../readers/bans.ts'
 
@@ -100,7 +101,7 @@ const writeAll = <Name extends string>(name: Name, ifLocked: '' | 'SKIP LOCKED',
    locked AS MATERIALIZED (
      SELECT l.* FROM (SELECT DISTINCT tenant_id, discussion_id FROM placed ORDER BY 1, 2) p
      CROSS JOIN LATERAL (
-       SELECT d.tenant_id, d.id, d.state, d.seq FROM discussions d
+       SELECT d.tenant_id, d.id, ${writableState('d', NOW)} AS state, d.seq FROM discussions d
        WHERE d.tenant_id = p.tenant_id AND d.id = p.discussion_id FOR NO KEY UPDATE OF d ${ifLocked}
      ) l
    ),
@@ -220,5 +221,4 @@ export const writeReactions = (
   rows: readonly ReactionRow[],
   now: Date,
   ifLocked: IfLocked,
-): Promise<ReactionResult[]> =>
-  sql<ReactionResult>(WRITE[ifLocked], [...INPUT.map(([field]) => rows.map((row) => row[field])), now])
+): Promise<ReactionResult[]> => sql(WRITE[ifLocked], [...INPUT.map(([field]) => rows.map((row) => row[field])), now])

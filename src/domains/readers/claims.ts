@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Identity, Tenant } from '../../core/caller.ts'
 import { sha256 } from '../../core/secrets/crypto.ts'
 import { ServiceError } from '../../core/errors.ts'
+import { isPlainJson } from '../../core/input/json-shape.ts'
 import { readClaim } from '../../core/input/claims.ts'
 import { hasAtMost, nameOrNull } from '../../core/input/texts.ts'
 import { knownBadges } from './badges/known.ts'
@@ -126,12 +127,13 @@ const UTF_8 = new TextDecoder('utf-8', { fatal: true })
 function parseObject(payload: Uint8Array): Record<string, unknown> {
   try {
     const claims: unknown = JSON.parse(UTF_8.decode(payload))
-    if (typeof claims === 'object' && claims !== null && !Array.isArray(claims))
-      return claims as Record<string, unknown>
+    // Of two claims of one name another reader of the token might take the first (RFC 7519, 4).
+    const isObject = typeof claims === 'object' && claims !== null && !Array.isArray(claims)
+    if (isObject && isPlainJson(payload, claims)) return claims as Record<string, unknown>
   } catch {
     // Refused below, with our own text.
   }
-  throw invalidIdentity('The claims must be a JSON object.')
+  throw invalidIdentity('The claims must be a JSON object that has each name once.')
 }
 
 // A list of several audiences is refused: the others could use the assertion here.

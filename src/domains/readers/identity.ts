@@ -2,6 +2,7 @@ import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParam
 
 import { bytesOfValue, roomOf } from '../../core/cache.ts'
 import { isCompactJws } from '../../core/input/base64url.ts'
+import { isPlainJson } from '../../core/input/json-shape.ts'
 import { type App, perApp } from '../../core/app.ts'
 import type { Identity, Tenant } from '../../core/caller.ts'
 import {
@@ -160,6 +161,8 @@ function readHeader({ noun, algorithms }: Kind, token: string): Header {
   } catch {
     throw invalidIdentity(noJwt)
   }
+  if (!isPlainJson(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url'), header))
+    throw invalidIdentity(`The header of the ${noun} must have each name once.`)
   const { alg, kid } = header
   const algorithm = algorithms.find((each) => each === alg)
   if (algorithm === undefined) throw invalidIdentity(`The algorithm must be one of ${algorithms.join(', ')}.`)

@@ -97,4 +97,4 @@ export interface MergedReader {
  * reader's row is locked.
  */
 export const dissolveMerges = (sql: Sql, tenantId: Id, readerId: Id): Promise<MergedReader[]> =>
-  sql<MergedReader>(DISSOLVE, [tenantId, readerId])
+  sql(DISSOLVE, [tenantId, readerId])

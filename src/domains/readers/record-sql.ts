@@ -44,7 +44,7 @@ export const selectReaderIds = (
   sql: Sql,
   tenantId: Id,
   externalIds: readonly string[],
-): Promise<{ id: Id; externalId: string }[]> => sql<{ id: Id; externalId: string }>(IDS, [tenantId, externalIds])
+): Promise<{ id: Id; externalId: string }[]> => sql(IDS, [tenantId, externalIds])
 
 const OF_SEARCH = [
   'readers',

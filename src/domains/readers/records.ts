@@ -15,6 +15,7 @@ import { searchSchema } from '../../core/database/search.ts'
 import type { Prisma, TxSql } from '../../core/database/database.ts'
 import { atMost, noNul, readerIdSchema } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
+import { wrong } from '../../core/input/schemas.ts'
 import type { Reader as ReaderRecord } from '../../generated/prisma/client.ts'
 import { announceEnd, endTokensOfReader } from './ended-tokens.ts'
 import { beginSweep, COMMENTS_OF_BANNED, type OfBanned } from './ban-sweeps.ts'
@@ -211,10 +212,7 @@ const isRecord = (reader: Reader): reader is ReaderRecord => 'bannedAt' in reade
 export const banSchema = z.object({
   until: z
     .date()
-    .refine((until) => until.getTime() > Date.now(), {
-      message: 'must be in the future',
-      params: { code: 'in_the_past' },
-    })
+    .refine((until) => until.getTime() > Date.now(), wrong('in_the_past', 'must be in the future'))
     .nullish(),
   reason: noNul(atMost(500, z.string().trim().min(1))).nullish(),
   comments: z.enum(COMMENTS_OF_BANNED).nullish(),
@@ -267,7 +265,6 @@ async function changeBan(ctx: Ctx, id: Id, ban: StoredBan, comments: OfBanned = 
     await beginSweep(sql, ctx, id, comments)
     await recordAudit(sql, ctx, {
       action: ban.bannedAt === null ? 'reader.unban' : 'reader.ban',
-      targetType: 'reader',
       targetId: id,
       before: { ban: banOf(before) },
       after: { ban: banOf(after), ...(comments !== 'keep' && { comments }) },

@@ -8,70 +8,33 @@ export const fragments = [
 ]
 
 export const routes: readonly RouteDefinition[] = [
+  { route: 'POST /identity-secrets', summary: 'Create an identity secret', field: 'createIdentitySecret', status: 201 },
+  { route: 'GET /identity-secrets', summary: 'List identity secrets', field: 'identitySecrets' },
   {
-    method: 'POST',
-    path: '/identity-secrets',
-    summary: 'Create an identity secret',
-    field: 'createIdentitySecret',
-    status: 201,
-  },
-  { method: 'GET', path: '/identity-secrets', summary: 'List identity secrets', field: 'identitySecrets', status: 200 },
-  {
-    method: 'DELETE',
-    path: '/identity-secrets/:kid',
+    route: 'DELETE /identity-secrets/:kid',
     summary: 'End an identity secret',
     field: 'revokeIdentitySecret',
     status: 204,
   },
+  { route: 'GET /identity-key-set', summary: 'Retrieve the identity key set', field: 'identityKeySet' },
   {
-    method: 'GET',
-    path: '/identity-key-set',
-    summary: 'Retrieve the identity key set',
-    field: 'identityKeySet',
-    status: 200,
-  },
-  {
-    method: 'GET',
-    path: '/readers',
+    route: 'GET /readers',
     summary: 'List readers',
-    operation: `query Readers($first: Int, $after: String, $externalId: String, $search: String) {
-      readers(first: $first, after: $after, externalId: $externalId, search: $search) {
-        nodes { ...ReaderRecordFields }
-        pageInfo { ...PageInfoFields }
-      }
-    }`,
-    status: 200,
+    field: 'readers',
+    select: 'nodes { ...ReaderRecordFields } pageInfo { ...PageInfoFields }',
   },
+  { route: 'GET /readers/me', summary: 'Retrieve the asserted reader', field: 'viewer', select: '...ViewerFields' },
+  { route: 'GET /readers/:id', summary: 'Retrieve a reader', field: 'reader', select: '...ReaderRecordFields' },
   {
-    method: 'GET',
-    path: '/readers/me',
-    summary: 'Retrieve the asserted reader',
-    field: 'viewer',
-    select: '...ViewerFields',
-    status: 200,
-  },
-  {
-    method: 'GET',
-    path: '/readers/:id',
-    summary: 'Retrieve a reader',
-    field: 'reader',
-    select: '...ReaderRecordFields',
-    status: 200,
-  },
-  {
-    method: 'POST',
-    path: '/readers/:readerId/ban',
+    route: 'POST /readers/:readerId/ban',
     summary: 'Ban a reader',
     field: 'banReader',
     select: 'reader { ...ReaderRecordFields }',
-    status: 200,
   },
   {
-    method: 'POST',
-    path: '/readers/:readerId/unban',
+    route: 'POST /readers/:readerId/unban',
     summary: 'Unban a reader',
     field: 'unbanReader',
     select: 'reader { ...ReaderRecordFields }',
-    status: 200,
   },
 ]

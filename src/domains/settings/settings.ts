@@ -18,7 +18,7 @@ import {
   wordListSchema,
 } from '../../core/settings/tenant.ts'
 import { validate } from '../../core/input/validate.ts'
-import { ServiceError, validationFailed } from '../../core/errors.ts'
+import { invalid, ServiceError, validationFailed } from '../../core/errors.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { entryErrors } from '../comments/text/word-entries.ts'
 import { tryWords, type WordMatches } from '../comments/history/word-matches.ts'
@@ -81,7 +81,6 @@ export async function updateSettings(ctx: Ctx, patch: Record<string, unknown>): 
     const replaced = clientSecret === undefined ? {} : { staff: { oidc: { clientSecret: 'replaced' } } }
     await recordAudit(sql, ctx, {
       action: 'settings.update',
-      targetType: 'settings',
       targetId: tenant.id,
       before: differenceDeep(before, after),
       after: mergeDeep(differenceDeep(after, before), replaced),
@@ -111,13 +110,14 @@ export async function adoptSettings(
   if (isDeepStrictEqual(stored, given)) return 'same'
   if (!isDeepStrictEqual(stored, {})) return 'other'
   const before = tenantSettings({})
-  const after = validate(tenantSettingsSchema, mergeDeep(before, given))
+  const { settings: after, clientSecret } = withoutSecret(validate(tenantSettingsSchema, mergeDeep(before, given)))
+  // No export has it, and it would be stored and logged as it is.
+  if (clientSecret !== undefined) throw invalid('/staff/oidc/clientSecret', 'not_supported', 'is not taken from a file')
   checkUrls(before, after, settings)
   await sql.prisma.tenant.update({ where: { id: tenantId }, data: { settings: given as Prisma.InputJsonObject } })
   if (after.identity.jwksUrl !== null) await followKeySet(sql, tenantId, after.identity.jwksUrl)
   await recordAuditOfImport(sql, of, {
     action: 'settings.update',
-    targetType: 'settings',
     targetId: tenantId,
     before: differenceDeep(before, after),
     after: differenceDeep(after, before),

@@ -23,11 +23,6 @@ export async function adoptSite(
   if (await isEndedKeyOfOther(sql.prisma, tenantId, site.publicKey)) return 'other'
   if (!(await hasRoom(sql, tenantId))) return 'full'
   await sql.prisma.site.create({ data: site })
-  await recordAuditOfImport(sql, of, {
-    action: 'site.create',
-    targetType: 'site',
-    targetId: id,
-    after: shown(site),
-  })
+  await recordAuditOfImport(sql, of, { action: 'site.create', targetId: id, after: shown(site) })
   return 'taken'
 }

@@ -10,11 +10,12 @@ import { type Id, isId, newId } from '../../core/ids.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { atMost, counted, noNul, shownOrNull } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import { announceChange, createReadCache, followCacheNews } from '../../core/read-cache.ts'
 import { newPublicKey } from '../../core/secrets/crypto.ts'
 import { exactOrigin } from '../../core/settings/tenant.ts'
 import type { TxSql } from '../../core/database/database.ts'
+import { isDistinct, wrong } from '../../core/input/schemas.ts'
 import type { Site } from '../../generated/prisma/client.ts'
 import type { SiteGuests } from '../../generated/prisma/enums.ts'
 import { lockTenant } from '../tenants/tenants.ts'
@@ -28,18 +29,11 @@ export const MAX_SITES = 50
 const PUBLIC_KEY = /^pk_[0-9a-f]{64}$/
 
 export const siteFields = z.object({
-  name: noNul(atMost(80, z.string().trim().min(1))).refine((text) => text === '' || shownOrNull(text) !== null, {
-    message: 'must have a visible character',
-    params: { code: 'invalid' },
-  }),
-  origins: z
-    .array(exactOrigin)
-    .min(1)
-    .max(20)
-    .refine((origins) => new Set(origins).size === origins.length, {
-      message: 'must not repeat one',
-      params: { code: 'repeated' },
-    }),
+  name: noNul(atMost(80, z.string().trim().min(1))).refine(
+    (text) => text === '' || shownOrNull(text) !== null,
+    wrong('invalid', 'must have a visible character'),
+  ),
+  origins: z.array(exactOrigin).min(1).max(20).refine(isDistinct, wrong('repeated', 'must not repeat one')),
   posting: z.boolean().optional(),
   guests: z.enum(['off', 'email']).optional(),
 })
@@ -82,12 +76,7 @@ export async function createSite(ctx: Ctx, input: SiteInput): Promise<Site> {
     if (!(await hasRoom(sql, tenant.id))) throw new ServiceError('site_budget_exhausted', { detail: FULL })
     const data = { tenantId: tenant.id, id: newId(), name, origins, posting, guests, publicKey: newPublicKey() }
     const site = await sql.prisma.site.create({ data })
-    await recordAudit(sql, ctx, {
-      action: 'site.create',
-      targetType: 'site',
-      targetId: site.id,
-      after: shown(site),
-    })
+    await recordAudit(sql, ctx, { action: 'site.create', targetId: site.id, after: shown(site) })
     return site
   })
 }
@@ -98,15 +87,11 @@ export async function hasRoom(sql: TxSql, tenantId: Id): Promise<boolean> {
   return (await sql.prisma.site.count({ where: { tenantId } })) < MAX_SITES
 }
 
-/** A site of the tenant. One statement serves all sites of a request. Throws `not_found`. */
-export async function getSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
-  const found = isId(id) ? await findSite(ctx, id) : null
-  if (found === null) throw new ServiceError('not_found')
-  return found
-}
-
 /** A site of the tenant by its id, or null. */
 export const findSite = rowPerRequest<Site>((ctx, where) => ctx.app.prisma.site.findMany({ where }))
+
+/** A site of the tenant. One statement serves all sites of a request. Throws `not_found`. */
+export const getSite = requiredRow(findSite)
 
 /** The tenant's sites, newest first. */
 export const listSites = (ctx: Ctx, { where, ...query }: PageQuery): Promise<Site[]> =>
@@ -132,13 +117,7 @@ export async function updateSite(ctx: Ctx, { id, ...input }: SiteInput & { id: I
       after.origins.join() !== before.origins.join() ||
       after.posting !== before.posting ||
       after.guests !== before.guests
-    await recordAudit(sql, ctx, {
-      action: 'site.update',
-      targetType: 'site',
-      targetId: id,
-      before: shown(before),
-      after: shown(after),
-    })
+    await recordAudit(sql, ctx, { action: 'site.update', targetId: id, before: shown(before), after: shown(after) })
     return after
   })
   if (isOther) announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })
@@ -154,12 +133,7 @@ export async function deleteSite(ctx: Ctx, { id }: { id: Id }): Promise<Site> {
     const before = await lock(sql, tenant.id, id)
     await sql.prisma.site.delete({ where: siteWhere(tenant.id, id) })
     await keepEndedKey(sql.prisma, tenant.id, before.publicKey)
-    await recordAudit(sql, ctx, {
-      action: 'site.delete',
-      targetType: 'site',
-      targetId: id,
-      before: shown(before),
-    })
+    await recordAudit(sql, ctx, { action: 'site.delete', targetId: id, before: shown(before) })
     return before
   })
   announceChange(ctx.app, { kind: 'site', siteId: site.id, publicKey: site.publicKey })

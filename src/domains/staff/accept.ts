@@ -82,7 +82,6 @@ export async function acceptInvitation(ctx: Ctx, input: AcceptInput): Promise<Ad
       { tenantId, actor: { kind: 'admin', id: member.id } },
       {
         action: 'member.accept',
-        targetType: 'member',
         targetId: member.id,
         before: shownMember(member),
         after: shownMember(after),

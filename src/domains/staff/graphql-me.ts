@@ -1,4 +1,4 @@
-import { builder } from '../../graphql/builder.ts'
+import { builder, type ObjectFields } from '../../graphql/builder.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { allShownOnce, SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
@@ -57,13 +57,19 @@ builder.queryField('me', (t) =>
   }),
 )
 
-/** The fields of each payload with a token. */
-const TOKEN = {
-  description: 'An admin token.',
-  expiresAt: 'When it expires: after `staff.signInHours` of the tenant settings.',
-}
 const CODE = 'The code that the app of the second factor shows, or a recovery code. Only where the account has one.'
-const TOKEN_TEXT = `The token. Send it as \`Authorization: Bearer\`. Null for the console, which gets it as a cookie. ${SHOWN_ONCE}`
+
+/** The fields of each payload with a token. */
+const tokenFields = (t: ObjectFields<{ token: string | null; expiresAt: Date }>) => ({
+  token: t.string({
+    ...shownOnce('token', { orNull: true }),
+    description: `The token. Send it as \`Authorization: Bearer\`. Null for the console, which gets it as a cookie. ${SHOWN_ONCE}`,
+  }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    description: 'When it expires: after `staff.signInHours` of the tenant settings.',
+  }),
+})
 
 builder.relayMutationField(
   'login',
@@ -89,13 +95,7 @@ builder.relayMutationField(
     description: 'Returns an admin token for an e-mail address and a password.',
     resolve: async (_root, { input }, ctx) => handOver(ctx, await login(ctx, input)),
   },
-  {
-    description: TOKEN.description,
-    outputFields: (t) => ({
-      token: t.string({ ...shownOnce('token', { orNull: true }), description: TOKEN_TEXT }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: TOKEN.expiresAt }),
-    }),
-  },
+  { description: 'An admin token.', outputFields: tokenFields },
 )
 
 builder.relayMutationField(
@@ -123,13 +123,7 @@ builder.relayMutationField(
       'Accepts an invitation, and returns an admin token. Nothing changes of an account that there is already.',
     resolve: async (_root, { input }, ctx) => handOver(ctx, await acceptInvitation(ctx, input)),
   },
-  {
-    description: TOKEN.description,
-    outputFields: (t) => ({
-      token: t.string({ ...shownOnce('token', { orNull: true }), description: TOKEN_TEXT }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: TOKEN.expiresAt }),
-    }),
-  },
+  { description: 'An admin token.', outputFields: tokenFields },
 )
 
 builder.relayMutationField(
@@ -149,13 +143,7 @@ builder.relayMutationField(
       "Changes the password of the token's member, in every tenant of theirs, and ends all their sign-ins. Returns the token of a new one.",
     resolve: async (_root, { input }, ctx) => handOver(ctx, await changePassword(ctx, input)),
   },
-  {
-    description: TOKEN.description,
-    outputFields: (t) => ({
-      token: t.string({ ...shownOnce('token', { orNull: true }), description: TOKEN_TEXT }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: TOKEN.expiresAt }),
-    }),
-  },
+  { description: 'An admin token.', outputFields: tokenFields },
 )
 
 builder.relayMutationField(
@@ -177,13 +165,7 @@ builder.relayMutationField(
     description: 'Returns a token of another tenant where the member can sign in. The present token stays valid.',
     resolve: async (_root, { input }, ctx) => handOver(ctx, await switchTenant(ctx, input)),
   },
-  {
-    description: TOKEN.description,
-    outputFields: (t) => ({
-      token: t.string({ ...shownOnce('token', { orNull: true }), description: TOKEN_TEXT }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: TOKEN.expiresAt }),
-    }),
-  },
+  { description: 'An admin token.', outputFields: tokenFields },
 )
 
 builder.relayMutationField(
@@ -229,8 +211,7 @@ builder.relayMutationField(
         ...allShownOnce('recoveryCodes'),
         description: `Ten codes, to keep in a safe place. ${SHOWN_ONCE}`,
       }),
-      token: t.string({ ...shownOnce('token', { orNull: true }), description: TOKEN_TEXT }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: TOKEN.expiresAt }),
+      ...tokenFields(t),
     }),
   },
 )

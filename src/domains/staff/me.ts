@@ -65,7 +65,7 @@ export async function changePassword(ctx: Ctx, input: { current: string; new: st
     await requireSignedIn(sql, ctx)
     await sql.prisma.account.update({ where: { id: account.id }, data: { passwordHash } })
     const signIns = await endSignIns(sql, { member: { accountId: account.id } })
-    await recordAudit(sql, ctx, { action: 'member.change_password', targetType: 'member', targetId: id })
+    await recordAudit(sql, ctx, { action: 'member.change_password', targetId: id })
     const { signInHours } = tenant.settings.staff
     return { token: await beginSignIn(sql, app, { tenantId: tenant.id, id }, signInHours), ended: signIns }
   })
@@ -88,11 +88,7 @@ async function end(ctx: Ctx, which: { id: Id } | { memberId: Id } | { member: { 
   const ended = await ctx.app.db.transaction(async (sql) => {
     const { id, accountId } = requireMember(ctx)
     if (accountId !== null) await lockAccount(sql, accountId)
-    await recordAudit(sql, ctx, {
-      action: 'id' in which ? 'member.logout' : 'member.logout_everywhere',
-      targetType: 'member',
-      targetId: id,
-    })
+    await recordAudit(sql, ctx, { action: 'id' in which ? 'member.logout' : 'member.logout_everywhere', targetId: id })
     return endSignIns(sql, where)
   })
   announceEnded(ctx.app, ended)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { type Recorder, recordAuditOf } from '../../core/audit.ts'
+import { byService, type Recorder, recorderOf } from '../../core/audit.ts'
 import type { App } from '../../core/app.ts'
 import { ROLES, type Role } from '../../core/capabilities.ts'
 import { invalid, ServiceError } from '../../core/errors.ts'
@@ -9,6 +9,7 @@ import { atMost, noNul } from '../../core/input/texts.ts'
 import { baseUrl } from '../../core/address.ts'
 import { randomHex, sha256 } from '../../core/secrets/crypto.ts'
 import type { TxSql } from '../../core/database/database.ts'
+import { wrong } from '../../core/input/schemas.ts'
 import type { Member, Prisma } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
 import { dropUnusedAccount, emailForm } from './accounts.ts'
@@ -19,10 +20,10 @@ const INVITATION_HOURS = 72
 export const memberName = noNul(atMost(80, z.string().trim().min(1)))
 export const memberRole = z.enum(Object.keys(ROLES) as [Role, ...Role[]])
 // Before it is folded: the Kelvin sign becomes the letter k, and so another person's address.
-export const memberEmail = atMost(320, z.string()).refine((text) => z.email().safeParse(text.trim()).success, {
-  message: 'must be an e-mail address',
-  params: { code: 'wrong_format' },
-})
+export const memberEmail = atMost(320, z.string()).refine(
+  (text) => z.email().safeParse(text.trim()).success,
+  wrong('wrong_format', 'must be an e-mail address'),
+)
 
 export type MemberState = 'invited' | 'active' | 'disabled'
 
@@ -47,7 +48,7 @@ export interface Changer {
 /** An operator at the command line. */
 export const operatorOf = (tenantId: Id): Changer => ({
   tenantId,
-  record: (sql, record) => recordAuditOf(sql, { tenantId, actor: { kind: 'system', id: null } }, record),
+  record: recorderOf(byService(tenantId)),
   requireMay: () => undefined,
 })
 
@@ -90,12 +91,7 @@ export async function invite(
     const { count } = await sql.prisma.member.createMany({ data, skipDuplicates: true })
     if (count === 0) throw invalid('/email', 'taken', 'is the address of another member')
     const member = await sql.prisma.member.findUniqueOrThrow({ where: keyOf(data) })
-    await record(sql, {
-      action: 'member.invite',
-      targetType: 'member',
-      targetId: member.id,
-      after: shownMember(member),
-    })
+    await record(sql, { action: 'member.invite', targetId: member.id, after: shownMember(member) })
     return { member, invitation }
   })
 }
@@ -116,12 +112,7 @@ export async function inviteAgain(
       throw new ServiceError('invalid_transition', { detail: `The member is ${stateOf(before)}, not invited.` })
     }
     const member = await update(sql, before, columns)
-    await changer.record(sql, {
-      action: 'member.invite',
-      targetType: 'member',
-      targetId: member.id,
-      after: shownMember(member),
-    })
+    await changer.record(sql, { action: 'member.invite', targetId: member.id, after: shownMember(member) })
     return { member, invitation }
   })
 }
@@ -157,7 +148,6 @@ export async function changeMember(
     const member = await update(sql, before, next)
     await changer.record(sql, {
       action: 'member.update',
-      targetType: 'member',
       targetId: member.id,
       before: shownMember(before),
       after: shownMember(member),
@@ -176,12 +166,7 @@ export async function removeMember(app: App, changer: Changer, which: Prisma.Mem
     const signIns = await endSignInsOf(sql, before)
     await sql.prisma.member.delete({ where: keyOf(before) })
     await dropUnusedAccount(sql, before.accountId)
-    await changer.record(sql, {
-      action: 'member.delete',
-      targetType: 'member',
-      targetId: before.id,
-      before: shownMember(before),
-    })
+    await changer.record(sql, { action: 'member.delete', targetId: before.id, before: shownMember(before) })
     return { member: before, ended: signIns }
   })
   announceEnded(app, ended)

@@ -39,11 +39,13 @@ export async function setPassword(
   const { id: accountId } = account
   const passwordHash = await hashPassword(password)
   const ended = await app.db.transaction(async (sql) => {
-    await sql.prisma.account.update({ where: { id: accountId }, data: { passwordHash } })
-    const action = { action: 'member.change_password', targetType: 'member', targetId } as const
-    await operatorOf(tenantId).record(sql, action)
+    const { count } = await sql.prisma.account.updateMany({ where: { id: accountId }, data: { passwordHash } })
+    // The last member of the account was removed meanwhile, and the account with them.
+    if (count === 0) return null
+    await operatorOf(tenantId).record(sql, { action: 'member.change_password', targetId })
     return endSignIns(sql, { member: { accountId } })
   })
+  if (ended === null) return null
   announceEnded(app, ended)
   return { email, password }
 }

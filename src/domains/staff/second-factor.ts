@@ -120,7 +120,7 @@ export async function beginTotp(ctx: Ctx): Promise<{ secret: string; otpauthUrl:
     if (count === 0) {
       throw new ServiceError('invalid_transition', { detail: 'There is a second factor: remove it first.' })
     }
-    await recordAudit(sql, ctx, { action: 'member.begin_totp', targetType: 'member', targetId: id })
+    await recordAudit(sql, ctx, { action: 'member.begin_totp', targetId: id })
   })
   return { secret: secret.base32, otpauthUrl: totpOf(secret, `${requireCaller(ctx).tenant.slug}: ${email}`).toString() }
 }
@@ -162,7 +162,7 @@ export async function confirmTotp(
     const digests = recoveryCodes.map((each) => ({ accountId, digest: sha256(each.replaceAll('-', '')) }))
     await sql.prisma.recoveryCode.createMany({ data: digests })
     const signIns = await endSignIns(sql, { member: { accountId } })
-    await recordAudit(sql, ctx, { action: 'member.confirm_totp', targetType: 'member', targetId: id })
+    await recordAudit(sql, ctx, { action: 'member.confirm_totp', targetId: id })
     const { signInHours } = tenant.settings.staff
     return { token: await beginSignIn(sql, app, { tenantId: tenant.id, id }, signInHours), ended: signIns }
   })
@@ -195,6 +195,6 @@ export async function removeSecondFactor(
   const { count } = await sql.prisma.secondFactor.deleteMany({ where: { accountId } })
   await sql.prisma.recoveryCode.deleteMany({ where: { accountId } })
   if (count === 0) return []
-  await record(sql, { action: 'member.remove_totp', targetType: 'member', targetId: memberId })
+  await record(sql, { action: 'member.remove_totp', targetId: memberId })
   return endSignIns(sql, { member: { accountId } })
 }

@@ -25,6 +25,8 @@ interface Key {
   tenantId_kid: Owner & { kid: string }
 }
 
+export type SecretKind = 'identity_secret' | 'classifier_secret' | 'mail_secret'
+
 interface Kind {
   /** The name in cursors. */
   list: string
@@ -32,37 +34,11 @@ interface Kind {
 }
 
 /** The secrets of a tenant: each kind has a current one, which replaces the one before. */
-const KINDS = {
-  identity_secret: {
-    list: 'identity-secrets',
-    table: (prisma) => ({
-      findMany: (query) => prisma.identitySecret.findMany(query),
-      findUnique: (query) => prisma.identitySecret.findUnique(query),
-      update: (query) => prisma.identitySecret.update(query),
-      updateMany: (query) => prisma.identitySecret.updateMany(query),
-    }),
-  },
-  classifier_secret: {
-    list: 'classifier-secrets',
-    table: (prisma) => ({
-      findMany: (query) => prisma.classifierSecret.findMany(query),
-      findUnique: (query) => prisma.classifierSecret.findUnique(query),
-      update: (query) => prisma.classifierSecret.update(query),
-      updateMany: (query) => prisma.classifierSecret.updateMany(query),
-    }),
-  },
-  mail_secret: {
-    list: 'mail-secrets',
-    table: (prisma) => ({
-      findMany: (query) => prisma.mailSecret.findMany(query),
-      findUnique: (query) => prisma.mailSecret.findUnique(query),
-      update: (query) => prisma.mailSecret.update(query),
-      updateMany: (query) => prisma.mailSecret.updateMany(query),
-    }),
-  },
-} satisfies Record<string, Kind>
-
-export type SecretKind = keyof typeof KINDS
+const KINDS: Readonly<Record<SecretKind, Kind>> = {
+  identity_secret: { list: 'identity-secrets', table: (prisma) => prisma.identitySecret },
+  classifier_secret: { list: 'classifier-secrets', table: (prisma) => prisma.classifierSecret },
+  mail_secret: { list: 'mail-secrets', table: (prisma) => prisma.mailSecret },
+}
 
 /** The tenant's secrets of a kind, newest first. */
 export async function listSecrets(ctx: Ctx, kind: SecretKind, args: PageArgs): Promise<Page<PublicSecret>> {
@@ -95,8 +71,7 @@ export const replaceSecret = <Made extends { kid: string }>(
     await retireCurrent(KINDS[kind].table(sql.prisma), { tenantId }, createdAt)
     const made = await make(sql, createdAt)
     const { kid } = made
-    const target = { action: `${kind}.create`, targetType: kind, targetId: kid } as const
-    await record?.(sql, { ...target, after: { kid, createdAt } })
+    await record?.(sql, { action: `${kind}.create`, targetId: kid, after: { kid, createdAt } })
     return { ...made, createdAt }
   })
 
@@ -115,8 +90,7 @@ export async function endSecretOf(
   return app.db.transaction(async (sql) => {
     await lockTenant(sql, tenantId)
     const { before, after } = await endSecret(KINDS[kind].table(sql.prisma), { tenantId_kid: { tenantId, kid } })
-    const target = { action: `${kind}.revoke`, targetType: kind, targetId: kid } as const
-    if (after !== before) await record(sql, { ...target, before, after })
+    if (after !== before) await record(sql, { action: `${kind}.revoke`, targetId: kid, before, after })
     return after
   })
 }

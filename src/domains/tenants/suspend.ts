@@ -59,5 +59,5 @@ const change = (
     if (deletedAt !== null || (isSame && before.suspensionReason === after.suspensionReason)) return
     await sql.prisma.tenant.update({ where, data: after })
     await also?.(sql)
-    await recordAuditOf(sql, byService(tenantId), { action, targetType: 'tenant', targetId: tenantId, before, after })
+    await recordAuditOf(sql, byService(tenantId), { action, targetId: tenantId, before, after })
   })

@@ -1,4 +1,5 @@
 import type { Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { DiscussionKey } from '../../live/event-log.ts'
@@ -32,12 +33,8 @@ const REPORT = statement(
  * database did not know the process, which must then report all counts.
  */
 export async function reportStreams(sql: Sql, processId: Id, counts: readonly StreamCount[]): Promise<boolean> {
-  const [row] = await sql<{ isNew: boolean }>(REPORT, [
-    processId,
-    counts.map(({ tenantId }) => tenantId),
-    counts.map(({ discussionId }) => discussionId),
-    counts.map(({ streams }) => streams),
-  ])
+  const params = [processId, ...columns(counts, 'tenantId', 'discussionId', 'streams')]
+  const [row] = await sql<{ isNew: boolean }>(REPORT, params)
   return row?.isNew ?? false
 }
 

@@ -1,21 +1,13 @@
 import type { RouteDefinition } from '../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
+  { route: 'POST /stream/ticket', summary: 'Create a stream ticket', field: 'createStreamTicket', status: 201 },
   {
-    method: 'POST',
-    path: '/stream/ticket',
-    summary: 'Create a stream ticket',
-    field: 'createStreamTicket',
-    status: 201,
-  },
-  {
-    method: 'GET',
-    path: '/discussions/:id/presence',
+    route: 'GET /discussions/:id/presence',
     summary: "Count a discussion's open streams",
     operation: `query DiscussionPresence($id: ID!) {
       discussion(by: { id: $id }) { presence { ...PresenceFields } }
     }`,
-    status: 200,
   },
 ]
 

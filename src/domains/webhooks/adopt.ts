@@ -5,7 +5,6 @@ import type { TxSql } from '../../core/database/database.ts'
 import { policyOverridesSchema, tenantSettings } from '../../core/settings/tenant.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { TARGET } from './change.ts'
 import { endpointFields } from './input.ts'
 import { effectivePolicy } from './rules/policy.ts'
 
@@ -59,7 +58,6 @@ export async function adoptEndpoint(
   const publicForm = { url, description, eventTypes, discussionIds: discussionIds ?? [], state: 'disabled', kids: [] }
   const tenant = await sql.prisma.tenant.findUnique({ where: { id: tenantId }, select: { settings: true } })
   await recordAuditOfImport(sql, of, {
-    ...TARGET,
     action: 'webhook.create',
     targetId: id,
     after: { ...publicForm, policy: effectivePolicy(tenantSettings(tenant?.settings), policy) },

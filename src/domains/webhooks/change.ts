@@ -13,9 +13,6 @@ import type { EndpointState } from '../../generated/prisma/enums.ts'
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { databaseNow, lockEndpoint } from './sql.ts'
 
-/** The target of endpoints' audit entries. */
-export const TARGET = { targetType: 'webhook_endpoint' } as const
-
 /** Wakes workers, because deliveries or handshakes may be due. */
 export const tellWorkers = (app: App): void => app.bus.publish(CHANNELS.work, '')
 
@@ -74,7 +71,6 @@ export async function recordChange(
 ): Promise<void> {
   const { tenant } = requireCaller(ctx)
   await recordAudit(sql, ctx, {
-    ...TARGET,
     action,
     targetId: after.id,
     before: before && auditForm(before, tenant),

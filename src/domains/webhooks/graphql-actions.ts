@@ -1,3 +1,7 @@
+import type { Access } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
+import type { ErrorCode } from '../../core/error-table.ts'
+import type { Id } from '../../core/ids.ts'
 import { builder } from '../../graphql/builder.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
@@ -9,107 +13,61 @@ import {
   replayWebhookEvents,
   testWebhookEndpoint,
 } from './sending/sending.ts'
-import { DeliveryRef, WebhookEndpointRef } from './graphql-types.ts'
+import type { WebhookEndpoint } from './endpoint.ts'
+import { changedEndpoint, DeliveryRef, ENDPOINT_ID } from './graphql-types.ts'
 import { pauseWebhookEndpoint, resumeWebhookEndpoint } from './pause.ts'
 import { probeWebhookEndpoint } from './probe.ts'
 import { enableWebhookEndpoint, verifyWebhookEndpoint } from './verification.ts'
 
-const ENDPOINT_ID = 'The id of the endpoint.'
-
-builder.relayMutationField(
-  'verifyWebhookEndpoint',
-  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
-  {
-    access: 'manage_webhooks',
-    description: 'Restarts the ownership handshake of an endpoint. A disabled endpoint stays disabled.',
-    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await verifyWebhookEndpoint(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint, unverified while its handshake runs.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
-    }),
-  },
-)
-
-builder.relayMutationField(
-  'enableWebhookEndpoint',
-  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
-  {
-    access: 'admin',
-    throws: ['invalid_transition'],
-    description: 'Enables a disabled endpoint and queues its held deliveries.',
-    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await enableWebhookEndpoint(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint. It is unverified if its present URL has not passed the handshake.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
-    }),
-  },
-)
-
-for (const [name, change, description, answer] of [
-  [
-    'pauseWebhookEndpoint',
-    pauseWebhookEndpoint,
-    'Pauses an endpoint: nothing is sent to it, and its deliveries wait. An endpoint that is paused already stays as it is.',
-    'The paused endpoint.',
-  ],
-  [
-    'resumeWebhookEndpoint',
-    resumeWebhookEndpoint,
-    'Resumes a paused endpoint: its deliveries go out, at first a few at once. An endpoint that is not paused stays as it is.',
-    'The resumed endpoint.',
-  ],
-] as const) {
+/** Adds a mutation that changes the endpoint of an id, and answers the endpoint. */
+function addEndpointMutation(
+  name: string,
+  change: (ctx: Ctx, input: { id: Id }) => Promise<WebhookEndpoint>,
+  { answer, ...field }: { access: Access; throws?: readonly ErrorCode[]; description: string; answer: string },
+): void {
   builder.relayMutationField(
     name,
     { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
-    {
-      access: 'manage_webhooks',
-      description,
-      resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await change(ctx, input) }),
-    },
-    {
-      outputFields: (t) => ({
-        webhookEndpoint: t.prismaField({
-          type: WebhookEndpointRef,
-          description: answer,
-          resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-        }),
-      }),
-    },
+    { ...field, resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await change(ctx, input) }) },
+    { outputFields: (t) => ({ webhookEndpoint: changedEndpoint(t, answer) }) },
   )
 }
 
-builder.relayMutationField(
-  'probeWebhookEndpoint',
-  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
-  {
-    access: 'manage_webhooks',
-    throws: ['invalid_transition'],
-    description:
-      'Lets an endpoint whose circuit is open try now: the delivery that waits longest is attempted, and decides ' +
-      'whether the circuit closes. If none waits, the next one decides.',
-    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await probeWebhookEndpoint(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint, half open until the attempt ends.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
-    }),
-  },
-)
+addEndpointMutation('verifyWebhookEndpoint', verifyWebhookEndpoint, {
+  access: 'manage_webhooks',
+  description: 'Restarts the ownership handshake of an endpoint. A disabled endpoint stays disabled.',
+  answer: 'The endpoint, unverified while its handshake runs.',
+})
+
+addEndpointMutation('enableWebhookEndpoint', enableWebhookEndpoint, {
+  access: 'admin',
+  throws: ['invalid_transition'],
+  description: 'Enables a disabled endpoint and queues its held deliveries.',
+  answer: 'The endpoint. It is unverified if its present URL has not passed the handshake.',
+})
+
+addEndpointMutation('pauseWebhookEndpoint', pauseWebhookEndpoint, {
+  access: 'manage_webhooks',
+  description:
+    'Pauses an endpoint: nothing is sent to it, and its deliveries wait. An endpoint that is paused already stays as it is.',
+  answer: 'The paused endpoint.',
+})
+
+addEndpointMutation('resumeWebhookEndpoint', resumeWebhookEndpoint, {
+  access: 'manage_webhooks',
+  description:
+    'Resumes a paused endpoint: its deliveries go out, at first a few at once. An endpoint that is not paused stays as it is.',
+  answer: 'The resumed endpoint.',
+})
+
+addEndpointMutation('probeWebhookEndpoint', probeWebhookEndpoint, {
+  access: 'manage_webhooks',
+  throws: ['invalid_transition'],
+  description:
+    'Lets an endpoint whose circuit is open try now: the delivery that waits longest is attempted, and decides ' +
+    'whether the circuit closes. If none waits, the next one decides.',
+  answer: 'The endpoint, half open until the attempt ends.',
+})
 
 builder.relayMutationField(
   'rotateWebhookSecret',
@@ -130,11 +88,7 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
+      webhookEndpoint: changedEndpoint(t),
       secret: t.string({ ...shownOnce('secret'), description: `Its new signing secret. ${SHOWN_ONCE}` }),
       standardSecret: t.string({
         ...shownOnce('standardSecret'),
@@ -162,11 +116,7 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
+      webhookEndpoint: changedEndpoint(t),
     }),
   },
 )

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { requireCaller } from '../../core/access.ts'
 import { ofRequest } from '../../core/context.ts'
 import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/settings/tenant.ts'
-import { builder } from '../../graphql/builder.ts'
+import { builder, type ObjectFields } from '../../graphql/builder.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { inputFields, outputFields } from '../../graphql/checked.ts'
@@ -22,7 +22,15 @@ import {
   type ListedAttempt,
   nextAttemptOf,
 } from './deliveries.ts'
-import { circuitOf, lastFailureOf, lastVerificationOf, HEADERS, pausedUntilOf, validSecrets } from './endpoint.ts'
+import {
+  circuitOf,
+  HEADERS,
+  lastFailureOf,
+  lastVerificationOf,
+  pausedUntilOf,
+  validSecrets,
+  type WebhookEndpoint,
+} from './endpoint.ts'
 import { findWebhookEndpoint } from './webhooks.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './rules/policy.ts'
 
@@ -212,6 +220,16 @@ export const WebhookEndpointRef = builder.prismaObject('WebhookEndpoint', {
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
   }),
 })
+
+export const ENDPOINT_ID = 'The id of the endpoint.'
+
+/** The endpoint in the payload of a mutation. It has all columns, so that nothing is read again. */
+export const changedEndpoint = (t: ObjectFields<{ webhookEndpoint: WebhookEndpoint }>, description = 'The endpoint.') =>
+  t.prismaField({
+    type: WebhookEndpointRef,
+    description,
+    resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
+  })
 
 const HEADERS_SHAPE = z.record(z.string(), z.string())
 

@@ -4,16 +4,16 @@ import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import * as deliveries from './deliveries.ts'
 import { documentedFields } from './input.ts'
 import {
+  changedEndpoint,
   DeliveryAnswerEnum,
   DeliveryRef,
   DeliveryStatusEnum,
+  ENDPOINT_ID,
   HeaderInput,
   PolicyInput,
   WebhookEndpointRef,
 } from './graphql-types.ts'
 import * as webhooks from './webhooks.ts'
-
-const ENDPOINT_ID = 'The id of the endpoint.'
 
 builder.queryField('webhookEndpoint', (t) =>
   t.prismaField({
@@ -111,11 +111,7 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
+      webhookEndpoint: changedEndpoint(t),
       secret: t.string({ ...shownOnce('secret'), description: `Its signing secret. ${SHOWN_ONCE}` }),
       standardSecret: t.string({
         ...shownOnce('standardSecret'),
@@ -150,11 +146,7 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
+      webhookEndpoint: changedEndpoint(t),
     }),
   },
 )
@@ -169,11 +161,7 @@ builder.relayMutationField(
   },
   {
     outputFields: (t) => ({
-      webhookEndpoint: t.prismaField({
-        type: WebhookEndpointRef,
-        description: 'The endpoint as it was.',
-        resolve: (_query, { webhookEndpoint }) => webhookEndpoint,
-      }),
+      webhookEndpoint: changedEndpoint(t, 'The endpoint as it was.'),
       deletedWebhookEndpointId: t.id({
         description: 'The id of the endpoint.',
         resolve: ({ webhookEndpoint }) => webhookEndpoint.id,

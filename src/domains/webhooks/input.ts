@@ -8,6 +8,7 @@ import type { Settings } from '../../core/settings/settings.ts'
 import { webhookPolicySchema } from '../../core/settings/tenant.ts'
 import { atMost, noNul } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
+import { isDistinct, wrong } from '../../core/input/schemas.ts'
 import { readOverrides, type StoredPolicy } from './rules/policy.ts'
 import { ownHeaders } from './rules/headers.ts'
 import { outboundUrl, type UrlSettings } from './rules/urls.ts'
@@ -24,7 +25,7 @@ export const endpointFields = (settings: UrlSettings & Pick<Settings, 'HEADER_PR
   })
 
 const discussionIds = z
-  .array(z.string().refine(isId, { message: 'must be an id', params: { code: 'wrong_format' } }))
+  .array(z.string().refine(isId, wrong('wrong_format', 'must be an id')))
   .min(1)
   .max(100)
 
@@ -35,16 +36,12 @@ const SUBSCRIBABLE: ReadonlySet<string> = new Set(['*', ...WEBHOOK_EVENT_TYPES])
 
 const eventTypes = z
   .array(
-    z.string().refine((type) => SUBSCRIBABLE.has(type), {
-      message: `must be one of ${[...SUBSCRIBABLE].join(', ')}`,
-      params: { code: 'not_allowed' },
-    }),
+    z
+      .string()
+      .refine((type) => SUBSCRIBABLE.has(type), wrong('not_allowed', `must be one of ${[...SUBSCRIBABLE].join(', ')}`)),
   )
   .min(1)
-  .refine((types) => new Set(types).size === types.length, {
-    message: 'must not repeat an event type',
-    params: { code: 'repeated' },
-  })
+  .refine(isDistinct, wrong('repeated', 'must not repeat an event type'))
 
 /**
  * The fields of an endpoint for the reference: without what this process's settings allow in

@@ -8,7 +8,7 @@ import type { Id } from '../../core/ids.ts'
 import { newSigningSecret, sealSecret, shownOf } from '../../core/secrets/signing-secrets.ts'
 import { endSecret, requireKid, retireCurrent, type SecretTable } from '../../core/secrets/secrets.ts'
 import type { Prisma } from '../../core/database/database.ts'
-import { changeEndpoint, lock, TARGET, tellWorkers } from './change.ts'
+import { changeEndpoint, lock, tellWorkers } from './change.ts'
 import { auditForm, type WebhookEndpoint } from './endpoint.ts'
 import { databaseNow } from './sql.ts'
 
@@ -21,11 +21,7 @@ interface Key {
   tenantId_endpointId_kid: Owner & { kid: string }
 }
 
-const secretsIn = ({ webhookSecret }: Prisma): SecretTable<Owner, Key> => ({
-  findUnique: (query) => webhookSecret.findUnique(query),
-  update: (query) => webhookSecret.update(query),
-  updateMany: (query) => webhookSecret.updateMany(query),
-})
+const secretsIn = ({ webhookSecret }: Prisma): SecretTable<Owner, Key> => webhookSecret
 
 interface Rotation {
   id: Id
@@ -96,7 +92,7 @@ export async function revokeWebhookSecretOf(
     const ended = await endSecret(secretsIn(sql.prisma), where, new Date(now))
     if (ended.after === ended.before) return before
     const after = await lock(sql, tenant, id)
-    const target = { ...TARGET, action: 'webhook.revoke_secret', targetId: id } as const
+    const target = { action: 'webhook.revoke_secret', targetId: id } as const
     await record(sql, { ...target, before: auditForm(before, tenant), after: auditForm(after, tenant) })
     return after
   })

@@ -3,8 +3,8 @@ import { requireCaller } from '../../core/access.ts'
 import type { Ctx } from '../../core/context.ts'
 import type { PageQuery } from '../../core/input/page.ts'
 import { ServiceError } from '../../core/errors.ts'
-import { type Id, isId, newId } from '../../core/ids.ts'
-import { rowPerRequest } from '../../core/per-request.ts'
+import { type Id, newId } from '../../core/ids.ts'
+import { requiredRow, rowPerRequest } from '../../core/per-request.ts'
 import { newSigningSecret, sealSecret, shownOf } from '../../core/secrets/signing-secrets.ts'
 import type { TxSql } from '../../core/database/database.ts'
 import { tenantSettings, type WebhookPolicy } from '../../core/settings/tenant.ts'
@@ -12,7 +12,7 @@ import { counted } from '../../core/input/texts.ts'
 import { validate } from '../../core/input/validate.ts'
 import type { Prisma, WebhookEndpoint as EndpointRow } from '../../generated/prisma/client.ts'
 import { lockTenant } from '../tenants/tenants.ts'
-import { challenged, changeEndpoint, lock, newHandshake, recordChange, TARGET, tellWorkers } from './change.ts'
+import { challenged, changeEndpoint, lock, newHandshake, recordChange, tellWorkers } from './change.ts'
 import { auditForm, endpointWhere, type WebhookEndpoint, withSecrets } from './endpoint.ts'
 import { changeHeaders, isOtherOrigin } from './rules/headers.ts'
 import { storedPolicy } from './rules/policy.ts'
@@ -80,19 +80,15 @@ async function checkBudget(sql: TxSql, tenantId: Id): Promise<void> {
   })
 }
 
-/**
- * An endpoint of the tenant. One statement serves all endpoints of a request. Throws `not_found`.
- */
-export async function getWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promise<WebhookEndpoint> {
-  const found = isId(id) ? await findWebhookEndpoint(ctx, id) : null
-  if (found === null) throw new ServiceError('not_found')
-  return found
-}
-
 /** An endpoint by its id, or null. */
 export const findWebhookEndpoint = rowPerRequest<WebhookEndpoint>((ctx, where) =>
   ctx.app.prisma.webhookEndpoint.findMany({ where, include: withSecrets() }),
 )
+
+/**
+ * An endpoint of the tenant. One statement serves all endpoints of a request. Throws `not_found`.
+ */
+export const getWebhookEndpoint = requiredRow(findWebhookEndpoint)
 
 /** The tenant's endpoints, newest first. */
 export const listWebhookEndpoints = (
@@ -162,12 +158,7 @@ export async function deleteWebhookEndpoint(ctx: Ctx, { id }: { id: Id }): Promi
     await sql.prisma.deletedEndpoint.create({
       data: { tenantId: tenant.id, endpointId: id, deletedAt: await databaseNow(sql) },
     })
-    await recordAudit(sql, ctx, {
-      ...TARGET,
-      action: 'webhook.delete',
-      targetId: id,
-      before: auditForm(before, tenant),
-    })
+    await recordAudit(sql, ctx, { action: 'webhook.delete', targetId: id, before: auditForm(before, tenant) })
     return before
   })
 }

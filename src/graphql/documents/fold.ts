@@ -9,7 +9,9 @@ import {
   isObjectType,
   Kind,
   type OperationDefinitionNode,
+  SchemaMetaFieldDef,
   type SelectionNode,
+  TypeMetaFieldDef,
 } from 'graphql'
 
 /** A node that can contain selections. */
@@ -62,8 +64,11 @@ export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, 
   return fragments
 }
 
+const META_FIELDS = [SchemaMetaFieldDef, TypeMetaFieldDef]
+
 const fieldOf = (parent: Type, name: string): AnyField | undefined =>
-  isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined
+  META_FIELDS.find((field) => field.name === name) ??
+  (isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined)
 
 /** The type whose fields a node other than a field selects. */
 function typeOf(schema: GraphQLSchema, node: Exclude<Selecting, { kind: Kind.FIELD }>, parent: Type): Type {

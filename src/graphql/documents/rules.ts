@@ -1,5 +1,6 @@
 import {
   type DocumentNode,
+  getNamedType,
   GraphQLError,
   type GraphQLSchema,
   isInputObjectType,
@@ -14,7 +15,7 @@ import {
 } from 'graphql'
 
 import { invalid, ServiceError } from '../../core/errors.ts'
-import { folding, type Selecting } from './fold.ts'
+import { type AnyField, folding, type Selecting } from './fold.ts'
 
 // Twice the depth of the deepest operation of REST (9). Introspection, as by GraphiQL, is not
 // counted.
@@ -25,6 +26,12 @@ const MAX_DIRECTIVES = 30
 const MAX_INTROSPECTIONS = 2
 /** The whole schema is an answer of 490 KB, and takes 30 ms (measured). Tools ask for it once. */
 const MAX_SCHEMAS = 1
+/**
+ * Lists of a type, such as its fields, in one another below a type of `__schema`. No tool nests
+ * them. The longest answer with two in one another was 3.4 MB, and is 1 MB with one (measured).
+ */
+const MAX_TYPE_LISTS = 1
+const TYPE_LISTS: ReadonlySet<string> = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes', 'enumValues'])
 /**
  * GraphQL's own rules compare each two fields of one response name, with all that they select, and
  * each two fragments: 480 times `author { id }` took a second (measured).
@@ -50,18 +57,23 @@ interface Counts {
   depth: number
   aliases: number
   directives: number
+  /** How deep lists of types nest in `__schema`, or below the one type that `__type` shows. */
+  typeLists: number
 }
 
-function countsOf(node: Selecting, inside: readonly Counts[]): Counts {
+function countsOf(node: Selecting, inside: readonly Counts[], field: AnyField | undefined): Counts {
   const sum = (name: keyof Counts): number => inside.reduce((total, counts) => total + counts[name], 0)
   const isField = node.kind === Kind.FIELD
   const hasAlias = isField && node.alias !== undefined && node.name.value !== '__typename'
-  const below = Math.max(0, ...inside.map(({ depth }) => depth))
+  const most = (name: keyof Counts): number => Math.max(0, ...inside.map((counts) => counts[name]))
+  const isTypeList = isField && TYPE_LISTS.has(node.name.value) && isOfIntrospection(field && getNamedType(field.type))
+  const isType = isField && node.name.value === '__type'
   const isIntrospection = isField && node.name.value === '__schema'
   return {
-    depth: isIntrospection ? 0 : below + (isField ? 1 : 0),
+    depth: isIntrospection ? 0 : most('depth') + (isField ? 1 : 0),
     aliases: sum('aliases') + (hasAlias ? 1 : 0),
     directives: sum('directives') + (node.directives?.length ?? 0),
+    typeLists: most('typeLists') + Number(isTypeList) - Number(isType),
   }
 }
 
@@ -88,6 +100,9 @@ function limits(context: ValidationContext): ReturnType<ValidationRule> {
       if (counts.aliases > MAX_ALIASES) report('too_many_aliases', `must have at most ${MAX_ALIASES} aliases`)
       if (counts.directives > MAX_DIRECTIVES) {
         report('too_many_directives', `must have at most ${MAX_DIRECTIVES} directives`)
+      }
+      if (counts.typeLists > MAX_TYPE_LISTS) {
+        report('too_deep', 'must nest no list of a type, such as fields, within another one in __schema')
       }
     },
     Field({ name, alias, selectionSet }) {

@@ -91,7 +91,7 @@ const ENDPOINTS = statement(
 )
 
 export const selectEndpoints = (sql: Sql, page: KeysetPage): Promise<TenantExportEndpoint[]> =>
-  sql<TenantExportEndpoint>(ENDPOINTS, paramsOf(page))
+  sql(ENDPOINTS, paramsOf(page))
 
 export type TenantExportReader = Pick<readers.Stored, readers.ExportedColumn>
 
@@ -107,8 +107,7 @@ const READERS = listOf('tenant_export_readers', columnsOf(readers.FIELDS, reader
 /**
  * Readers, without those whose erasure has begun. A reader whose merge is under way is included.
  */
-export const selectReaders = (sql: Sql, page: KeysetPage): Promise<TenantExportReader[]> =>
-  sql<TenantExportReader>(READERS, paramsOf(page))
+export const selectReaders = (sql: Sql, page: KeysetPage): Promise<TenantExportReader[]> => sql(READERS, paramsOf(page))
 
 export interface TenantExportMute {
   id: Id
@@ -132,7 +131,7 @@ const MUTES = statement(
 export const selectMutes = (
   sql: Sql,
   { tenantId, after, limit }: { tenantId: Id; after: readonly [Id, Id]; limit: number },
-): Promise<TenantExportMute[]> => sql<TenantExportMute>(MUTES, [tenantId, ...after, limit])
+): Promise<TenantExportMute[]> => sql(MUTES, [tenantId, ...after, limit])
 
 export interface TenantExportFormerReader {
   readerId: Id
@@ -151,7 +150,7 @@ const FORMER = statement(
 
 /** Readers who were merged into these, earliest first, without those whose merge is under way. */
 export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<TenantExportFormerReader[]> =>
-  sql<TenantExportFormerReader>(FORMER, [tenantId, readerIds])
+  sql(FORMER, [tenantId, readerIds])
 
 export type TenantExportDiscussion = Pick<discussions.Stored, discussions.ExportedColumn>
 
@@ -163,7 +162,7 @@ const DISCUSSIONS = listOf(
 )
 
 export const selectDiscussions = (sql: Sql, page: KeysetPage): Promise<TenantExportDiscussion[]> =>
-  sql<TenantExportDiscussion>(DISCUSSIONS, paramsOf(page))
+  sql(DISCUSSIONS, paramsOf(page))
 
 export interface TenantExportComment extends Pick<comments.Stored, comments.ExportedColumn> {
   /** Whether its author is being erased: then it is exported as blank. */
@@ -181,7 +180,7 @@ const COMMENTS = statement(
 )
 
 export const selectComments = (sql: Sql, page: KeysetPage): Promise<TenantExportComment[]> =>
-  sql<TenantExportComment>(COMMENTS, paramsOf(page))
+  sql(COMMENTS, paramsOf(page))
 
 export interface TenantExportRevision {
   commentId: Id
@@ -197,7 +196,7 @@ const REVISIONS = statement(
 )
 
 export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<TenantExportRevision[]> =>
-  sql<TenantExportRevision>(REVISIONS, [tenantId, commentIds])
+  sql(REVISIONS, [tenantId, commentIds])
 
 export interface TenantExportNote {
   /** The reader or the comment. */
@@ -225,7 +224,7 @@ export const selectNotes = (
   kind: keyof typeof NOTES,
   tenantId: Id,
   ids: readonly Id[],
-): Promise<TenantExportNote[]> => sql<TenantExportNote>(NOTES[kind], [tenantId, ids])
+): Promise<TenantExportNote[]> => sql(NOTES[kind], [tenantId, ids])
 
 /** What belongs to a range of comments, after a given comment and reader. */
 export interface Hanging {
@@ -272,7 +271,7 @@ const REACTIONS = hanging(
 
 /** Present reactions, without removed ones. */
 export const selectReactions = (sql: Sql, of: Hanging): Promise<TenantExportReaction[]> =>
-  sql<TenantExportReaction>(REACTIONS, hangingParams(of))
+  sql(REACTIONS, hangingParams(of))
 
 export interface TenantExportShadowReaction extends Omit<TenantExportReaction, 'type'> {
   /** Null for a removed one. */
@@ -288,7 +287,7 @@ const SHADOW_REACTIONS = hanging(
 
 /** What readers banned in shadow have chosen, which only they see. */
 export const selectShadowReactions = (sql: Sql, of: Hanging): Promise<TenantExportShadowReaction[]> =>
-  sql<TenantExportShadowReaction>(SHADOW_REACTIONS, hangingParams(of))
+  sql(SHADOW_REACTIONS, hangingParams(of))
 
 export interface TenantExportReport {
   commentId: Id
@@ -314,8 +313,7 @@ const REPORTS = hanging(
   'true',
 )
 
-export const selectReports = (sql: Sql, of: Hanging): Promise<TenantExportReport[]> =>
-  sql<TenantExportReport>(REPORTS, hangingParams(of))
+export const selectReports = (sql: Sql, of: Hanging): Promise<TenantExportReport[]> => sql(REPORTS, hangingParams(of))
 
 export interface TenantExportAuditEntry {
   id: Id
@@ -338,5 +336,4 @@ const AUDIT = listOf(
   `NOT ${IS_OF_IMPORT}`,
 )
 
-export const selectAudit = (sql: Sql, page: KeysetPage): Promise<TenantExportAuditEntry[]> =>
-  sql<TenantExportAuditEntry>(AUDIT, paramsOf(page))
+export const selectAudit = (sql: Sql, page: KeysetPage): Promise<TenantExportAuditEntry[]> => sql(AUDIT, paramsOf(page))

@@ -20,6 +20,7 @@ import {
   type ReactionItem,
   type ReaderItem,
   type ReportItem,
+  type SettingsItem,
   unknownIn,
 } from '../item.ts'
 import { idAt, keyOf } from '../../domains/imports/keys.ts'
@@ -93,8 +94,16 @@ function importedOf(item: Item, checking: Checking): ImportedItem | OwnItem | He
     default:
       if (!checking.keepsIds) throw new Refused('comes with an export of this service, which begins with a header')
       if ('id' in item && liesAhead(item.id, checking)) throw new Refused('id: lies in the future')
-      return item
+      return item.kind === 'settings' ? settingsOf(item, checking) : item
   }
+}
+
+/** Settings of `staff` are an owner's, and uploads are any admin's. */
+function settingsOf(item: SettingsItem, { setsStaff, changes }: Checking): SettingsItem {
+  const { staff, ...settings } = item.settings
+  if (setsStaff || staff === undefined) return item
+  changes.push('leaves out staff, which only an owner changes')
+  return { ...item, settings }
 }
 
 // The same limits as in the API.

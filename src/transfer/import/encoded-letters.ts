@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import type { Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import { renderMarkdown } from '../../domains/comments/text/markdown.ts'
@@ -97,12 +98,7 @@ export async function decodeLetters(sql: Sql, position: unknown) {
 
 async function rewrite(sql: Sql, texts: readonly (Imported & { bodyHtml: string })[]): Promise<number> {
   if (texts.length === 0) return 0
-  const [row] = await sql<{ changed: number }>(REWRITE, [
-    texts.map(({ tenantId }) => tenantId),
-    texts.map(({ id }) => id),
-    texts.map(({ revision }) => revision),
-    texts.map(({ body }) => body),
-    texts.map(({ bodyHtml }) => bodyHtml),
-  ])
+  const params = columns(texts, 'tenantId', 'id', 'revision', 'body', 'bodyHtml')
+  const [row] = await sql<{ changed: number }>(REWRITE, params)
   return row?.changed ?? 0
 }

@@ -169,6 +169,7 @@ export async function beginRun(
     rules: {
       source,
       keepsIds: false,
+      setsStaff: typeof file.path === 'string',
       settings,
       authors: file.authors ?? new Map(),
       page: file.page ?? null,
@@ -267,7 +268,7 @@ async function finish(run: Reading): Promise<ImportReport> {
       const { source, file: name } = report
       const used = tables === null ? {} : { tables: sumsOf(tables) }
       const after = { source, file: name, counts, refused: refused.total, changed: changed.total, ...used }
-      await recordAuditOfImport(tx, run, { action: 'import.finish', targetType: 'import', targetId: importId, after })
+      await recordAuditOfImport(tx, run, { action: 'import.finish', targetId: importId, after })
       return true
     }),
   )

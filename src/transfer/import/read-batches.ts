@@ -324,7 +324,8 @@ export function takeFound(batch: ReadBatch, each: Found, rules: Rules, isFirst =
       else batch.refused.push({ place, reason: 'is a header, which stands first alone' })
       return 0
     }
-    const own = { place, row, changed }
+    const all = [...(changed === undefined ? [] : [changed]), ...changes]
+    const own = { place, row, changed: all.length === 0 ? undefined : all.join('; ') }
     batch.own.push(own)
     return lengthOf(own)
   }

@@ -39,7 +39,7 @@ class Column {
 }
 
 /**
- * What a file names and how its comments are nested, in some 80 bytes an item. The first pass over
+ * What a file names and how its comments are nested, in some 85 bytes an item. The first pass over
  * the file fills it; then `settle` decides each comment's place.
  */
 export class Survey {
@@ -56,6 +56,8 @@ export class Survey {
   private readonly moves = new Column()
   /** Whether a new comment keeps its id: 1. */
   private readonly kept = new Column()
+  /** For a comment: the number of its author or of their external id, plus 1. */
+  private readonly authors = new Column()
 
   private numberOf(key: Key): number {
     return this.numbers.add(key).number
@@ -84,25 +86,36 @@ export class Survey {
   }
 
   /** Adds a comment that the tenant has. */
-  addStanding(key: Key, { depth, page }: { depth: number; page: string }): void {
+  addStanding(key: Key, { depth, page, author }: { depth: number; page: string; author: string | null }): void {
     const number = this.numberOf(key)
     this.fates.set(number, FATES.there)
     this.depths.set(number, depth + 1)
     this.names.set(number, this.nameOf('discussion', page))
+    if (author === null) return
+    const name = this.nameOf('reader', author)
+    this.names.set(name, name)
+    this.authors.set(number, name + 1)
   }
 
   /** Adds a new comment. Its page may come later. */
-  addComment({ key, discussionKey, parentKey, keptId }: ImportedComment): void {
+  addComment({ key, discussionKey, parentKey, authorKey, keptId }: ImportedComment): void {
     const number = this.numberOf(key)
     this.kept.set(number, Number(keptId !== null))
     this.fates.set(number, FATES.taken)
     this.pages.set(number, this.numberOf(discussionKey))
     this.parents.set(number, parentKey === null ? 0 : this.numberOf(parentKey) + 1)
+    this.authors.set(number, authorKey === null ? 0 : this.numberOf(authorKey) + 1)
   }
 
   /** Whether this key was not asked for before. */
   isFirst(key: Key): boolean {
     return this.numbers.add(key).isNew
+  }
+
+  /** Whether a report is by the author of the comment, who cannot make one. */
+  isByAuthor({ commentKey, readerKey }: ImportedReport): boolean {
+    const author = this.authors.get(this.numberOf(commentKey)) - 1
+    return author >= 0 && this.names.get(author) === this.names.get(this.numberOf(readerKey))
   }
 
   /** Whether this is the first of its kind by this reader on this comment. */

@@ -18,6 +18,7 @@ import {
   OF_ERASED_READER,
   OF_MISSING_PAGE,
   OF_MISSING_READER,
+  OF_OWN_COMMENT,
   ON_MISSING_COMMENT,
 } from '../store/sort-out.ts'
 import { FATES, type Survey } from '../import/survey.ts'
@@ -129,11 +130,13 @@ function refusalOf(survey: Survey, row: ImportedItem): string | null {
   return row.kind === 'reaction' || row.kind === 'report' ? refusalOnComment(survey, row) : null
 }
 
-function refusalOnComment(survey: Survey, { commentKey, readerKey }: ImportedReaction | ImportedReport): string | null {
+function refusalOnComment(survey: Survey, row: ImportedReaction | ImportedReport): string | null {
+  const { commentKey, readerKey } = row
   if (survey.fateOf(readerKey) === FATES.erased) return OF_ERASED_READER
   const comment = survey.fateOf(commentKey)
   if (comment !== FATES.there && comment !== FATES.taken) return ON_MISSING_COMMENT
-  return survey.fateOf(readerKey) === FATES.there ? null : OF_MISSING_READER
+  if (survey.fateOf(readerKey) !== FATES.there) return OF_MISSING_READER
+  return row.kind === 'report' && survey.isByAuthor(row) ? OF_OWN_COMMENT : null
 }
 
 /** Reports how a comment's place will differ from its item. */

@@ -24,16 +24,20 @@ export interface Standing {
   depth: number
   /** The external id of its discussion. */
   page: string
+  /** The external id of its author; null without one. */
+  author: string | null
 }
 
 const STANDING = statement(
   'rehearse_comments',
-  `SELECT c.id, c.depth, d.external_id AS page FROM comments c
+  `SELECT c.id, c.depth, d.external_id AS page,
+     (SELECT external_id FROM readers WHERE tenant_id = $1 AND id = c.author_id LIMIT 1) AS author
+   FROM comments c
    CROSS JOIN LATERAL (SELECT external_id FROM discussions WHERE tenant_id = $1 AND id = c.discussion_id LIMIT 1) d
    WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
 )
 
-/** Those of these comments that exist, with their places. */
+/** Those of these comments that exist, with their places and authors. */
 export const findStanding = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<Standing[]> =>
   ids.length === 0 ? [] : sql<Standing>(STANDING, [tenantId, [...ids]])
 

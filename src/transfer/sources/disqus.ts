@@ -32,7 +32,7 @@ export const disqus: Source = {
   about: 'the XML export of Disqus',
   async *read(file, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
-    const reading: Reading = { people: new People(salt), deleted: new Map() }
+    const reading: Reading = { people: new People(salt), deleted: new Set(), waiting: [] }
     for await (const record of readXml(file, FORM, damage, onRead)) {
       if (record.name === 'thread') yield* threadOf(record, reading)
       else {
@@ -47,19 +47,19 @@ export const disqus: Source = {
 
 interface Reading {
   people: People
+  /** The ids of deleted threads. */
+  deleted: Set<string>
   /**
-   * The deleted threads by their ids. They wait for the others, whose title and state count where
-   * several threads are of one page; null once they were yielded.
+   * Deleted threads that were not yielded yet. They wait for the others, whose title and state count
+   * where several threads are of one page.
    */
-  deleted: Map<string, Found | null>
+  waiting: Found[]
 }
 
-function* deletedThreads({ deleted }: Reading): Generator<Found> {
-  for (const [id, found] of deleted) {
-    if (found === null) continue
-    yield found
-    deleted.set(id, null)
-  }
+function* deletedThreads(reading: Reading): Generator<Found> {
+  const { waiting } = reading
+  reading.waiting = []
+  yield* waiting
 }
 
 const isTrue = (text: string | undefined): boolean => text?.trim() === 'true'
@@ -67,7 +67,7 @@ const isTrue = (text: string | undefined): boolean => text?.trim() === 'true'
 const placeOf = (record: XmlRecord): string =>
   `line ${record.line}, ${record.name} ${record.fields.get('@dsq:id') ?? 'without an id'}`
 
-function* threadOf(record: XmlRecord, { deleted }: Reading): Generator<Found> {
+function* threadOf(record: XmlRecord, { deleted, waiting }: Reading): Generator<Found> {
   const { fields } = record
   const place = placeOf(record)
   const id = fields.get('@dsq:id') ?? ''
@@ -88,8 +88,9 @@ function* threadOf(record: XmlRecord, { deleted }: Reading): Generator<Found> {
       createdAt: timeOf(fields.get('createdAt')),
     },
   }
-  if (isDeleted) deleted.set(id, found)
-  else yield found
+  if (!isDeleted) return void (yield found)
+  deleted.add(id)
+  waiting.push(found)
 }
 
 function* postOf(record: XmlRecord, { people, deleted }: Reading): Generator<Found> {

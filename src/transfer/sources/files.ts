@@ -8,23 +8,33 @@ import { type OnRead, SourceError, type SourceFile } from '../item.ts'
 
 const GZIP = Buffer.from([0x1f, 0x8b])
 
+/** The most bytes of an upload once it is unpacked: 20 times the most that it may have. */
+const MAX_UNPACKED_BYTES = 20_000_000_000
+
 /**
  * A file's bytes, unpacked if they are gzip, whatever the file's name. Throws SourceError if the
- * file cannot be read or is damaged.
+ * file cannot be read or is damaged, and where an upload unpacks to more than `most` bytes: a
+ * gigabyte of gzip may hold a thousand, and the uploads of other tenants wait meanwhile.
  */
-export async function* readBytes(file: SourceFile, onRead?: OnRead): AsyncGenerator<Buffer> {
+export async function* readBytes(file: SourceFile, onRead?: OnRead, most = MAX_UNPACKED_BYTES): AsyncGenerator<Buffer> {
   try {
     const isPacked = (await beginningOf(file, GZIP.length)).equals(GZIP)
     const bytes = counted(file, onRead)
-    // Errors also reach the iteration below.
-    yield* isPacked ? pipeline(bytes, createGunzip(), () => undefined) : bytes
+    if (!isPacked) return yield* bytes
+    let left = typeof file === 'string' ? Infinity : most
+    // Errors also reach the iteration.
+    for await (const chunk of pipeline(bytes, createGunzip(), () => undefined) as AsyncIterable<Buffer>) {
+      left -= chunk.length
+      if (left < 0) throw new SourceError(`${nameOf(file)}: it unpacks to more than ${most} bytes`)
+      yield chunk
+    }
   } catch (error) {
     throw sourceErrorOf(file, error)
   }
 }
 
 /** Its bytes as they lie there. */
-export const rawBytes = (file: SourceFile): AsyncIterable<Buffer> =>
+const rawBytes = (file: SourceFile): AsyncIterable<Buffer> =>
   typeof file === 'string' ? createReadStream(file, { highWaterMark: 256 * 1024 }) : file.read(0)
 
 async function* counted(file: SourceFile, onRead?: OnRead): AsyncGenerator<Buffer> {

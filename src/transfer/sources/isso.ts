@@ -1,15 +1,14 @@
-import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
 
 import { decodeXML } from 'entities'
 import { z } from 'zod'
 
 import { type CommentItem, type Found, type OnRead, type Source, SourceError, type SourceFile } from '../item.ts'
-import { beginningOf, rawBytes, sourceErrorOf } from './files.ts'
+import { sourceErrorOf } from './files.ts'
 import { fromMarkdown } from './markdown.ts'
 import { People } from './people.ts'
 import { parseRow, text } from './rows.ts'
+import { DamagedDatabase, SqliteFile } from './sqlite.ts'
 import { Tally } from './tally.ts'
 import { timeOfSeconds } from './times.ts'
 
@@ -42,62 +41,30 @@ const DELETED = 4
 export const isso: Source = {
   about: 'the SQLite database of Isso',
   async *read(file, onRead?: OnRead, salt?: string) {
-    await requireDatabase(file)
     const tally = new Tally()
     const people = new People(salt)
     for await (const { place, table, row } of readTables(file)) {
-      yield* table === 'threads' ? threadOf(row, place) : commentOf(row, place, people, tally)
+      if (row === null) yield { place, refused: 'is too long' }
+      else yield* table === 'threads' ? threadOf(row, place) : commentOf(row, place, people, tally)
     }
     yield* tally.found()
     onRead?.(typeof file === 'string' ? (await stat(file)).size : file.bytes)
   },
 }
 
-const MAGIC = 'SQLite format 3\0'
-
-async function requireDatabase(file: SourceFile): Promise<void> {
-  try {
-    if ((await beginningOf(file, MAGIC.length)).toString('latin1') !== MAGIC) {
-      throw new SourceError('it is no SQLite database')
-    }
-  } catch (error) {
-    throw sourceErrorOf(file, error)
-  }
-}
-
-/** Rows are read one by one: WebAssembly reads pages of the file as needed. */
 async function* readTables(file: SourceFile): AsyncGenerator<{ place: string; table: string; row: unknown }> {
-  // 1.3 MB that only this source needs.
-  const { default: sqlite } = await import('node-sqlite3-wasm')
-  // SQLite creates a lock beside the file, where writing may be forbidden and which stays after a
-  // `kill -9`; so it opens a link in a temporary folder.
-  const folder = await mkdtemp(join(tmpdir(), 'engagement-isso-'))
-  const link = join(folder, 'database')
-  let database: InstanceType<typeof sqlite.Database> | undefined
   try {
-    // SQLite jumps about in the file and waits for no promise: a stored file has to lie on the disk
-    // meanwhile, where only this user can read it.
-    if (typeof file === 'string') await symlink(resolve(file), link)
-    else await writeFile(link, rawBytes(file), { mode: 0o600 })
-    database = new sqlite.Database(link, { readOnly: true })
-    for (const table of ['threads', 'comments']) {
-      const columns = Object.keys(table === 'threads' ? thread.shape : comment.shape)
-      const statement = database.prepare(`SELECT ${columns.join(', ')} FROM ${table} ORDER BY id`)
-      try {
-        for (const row of statement.iterate()) {
-          const { id } = row as { id: unknown }
-          yield { place: `${table.slice(0, -1)} ${String(id)}`, table, row }
+    yield* SqliteFile.reading(file, async function* (database) {
+      for (const table of ['threads', 'comments']) {
+        const columns = Object.keys(table === 'threads' ? thread.shape : comment.shape)
+        for await (const { rowid, values } of database.rowsOf(table, columns)) {
+          yield { place: `${table.slice(0, -1)} ${rowid}`, table, row: values }
         }
-      } finally {
-        statement.finalize()
       }
-    }
+    })
   } catch (error) {
-    if (!(error instanceof sqlite.SQLite3Error)) throw error
+    if (!(error instanceof DamagedDatabase)) throw sourceErrorOf(file, error)
     throw new SourceError('it is no database of Isso 0.10 to 0.13, or it is damaged', { cause: error })
-  } finally {
-    database?.close()
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -61,6 +61,7 @@ export const wordpress: Source = {
       offsets: new Map(),
       waiting: [],
       mostWaiting: MAX_WAITING,
+      roomToWait: MAX_WAITING_LENGTH,
     }
     for await (const record of readXml(file, FORM, damage, onRead)) {
       if (record.name === 'wp:author') yield* authorOf(record, reading)
@@ -84,6 +85,8 @@ interface Reading {
   /** Comments whose local time needs the offset of a date that may come later in the file. */
   waiting: XmlRecord[]
   mostWaiting: number
+  /** How many characters more may wait. */
+  roomToWait: number
 }
 
 const fieldOf = ({ fields }: XmlRecord, name: string): string => fields.get(`wp:${name}`)?.trim() ?? ''
@@ -110,7 +113,10 @@ function* commentOf(record: XmlRecord, reading: Reading): Generator<Found> {
   if (record.isTooLong) return void (yield { place, refused: 'is longer than any comment' })
   const { createdAt, changed } = timesOf(record, reading)
   if (createdAt === null) return void (yield { place, refused: 'has no time that can be read' })
-  if (changed !== undefined && reading.waiting.length < reading.mostWaiting) return void reading.waiting.push(record)
+  if (changed !== undefined && reading.waiting.length < reading.mostWaiting && reading.roomToWait > 0) {
+    reading.roomToWait -= lengthOf(record)
+    return void reading.waiting.push(record)
+  }
   if (!begun.has(post)) {
     begun.add(post)
     yield {
@@ -197,8 +203,12 @@ function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | nul
 const MAX_OFFSET_MS = 14 * 3_600_000
 const DAY_MS = 24 * 3_600_000
 const MAX_DAYS_APART = 30
-/** They are held in memory. Beyond this number, only offsets from earlier in the file count. */
+/** They are held in memory. Beyond this number or length, only offsets from earlier in the file count. */
 const MAX_WAITING = 1000
+const MAX_WAITING_LENGTH = 32 * 1024 * 1024
+
+const lengthOf = ({ fields }: XmlRecord): number =>
+  [...fields.values()].reduce((length, text) => length + text.length, 0)
 
 const dayOf = (time: string): number => Math.floor(Date.parse(time) / DAY_MS)
 

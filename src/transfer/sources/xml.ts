@@ -9,6 +9,9 @@ const MAX_TEXT = 1024 * 1024
 /** Deeper than any comment file is nested. */
 const MAX_DEPTH = 50
 
+/** More than the namespaces of any export. The parser would keep any number of them. */
+const MAX_ATTRIBUTES = 100
+
 /** An element for one item, such as a comment, with the requested fields. */
 export interface XmlRecord {
   name: string
@@ -58,6 +61,8 @@ class XmlReader {
   private readonly parser = sax.parser(true, OPTIONS) as SAXParser & { closedRoot: boolean }
   private readonly names: string[] = []
   private readonly form: XmlForm
+  /** How many attributes the present element has. */
+  private attributes = 0
   private record: Open | null = null
   /** The field that is being read. */
   private field: string | null = null
@@ -66,6 +71,10 @@ class XmlReader {
   constructor(form: XmlForm) {
     this.form = form
     Object.assign<SAXParser, Partial<SAXParser>>(this.parser, {
+      onopentagstart: () => void (this.attributes = 0),
+      onattribute: () => {
+        if (++this.attributes > MAX_ATTRIBUTES) this.fail('an element has more attributes than in any export')
+      },
       onopentag: ({ name, attributes }) => this.open(name, attributes as Record<string, string>),
       onclosetag: () => this.close(),
       ontext: (text) => this.addText(text),

@@ -1,4 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Prisma, Sql, TxSql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { ReadItem } from './imported.ts'
@@ -147,10 +148,7 @@ export const insertWaiting = async (
   await sql(WAIT, [
     tenantId,
     importId,
-    items.map(({ key }) => key),
-    items.map(({ commentKey }) => commentKey),
-    items.map(({ readerKey }) => readerKey),
-    items.map(({ place }) => place),
+    ...columns(items, 'key', 'commentKey', 'readerKey', 'place'),
     items.map(({ item }) => JSON.stringify(item)),
   ])
 }
@@ -180,7 +178,7 @@ export const selectWaitingRoots = (
   tenantId: Id,
   importId: Id,
   { after, limit }: { after: Key | null; limit: number },
-): Promise<WaitedItem[]> => sql<WaitedItem>(ROOTS, [tenantId, importId, after ?? FIRST_ID, limit])
+): Promise<WaitedItem[]> => sql(ROOTS, [tenantId, importId, after ?? FIRST_ID, limit])
 
 const BELOW = statement(
   'waiting_import_items_below',
@@ -202,7 +200,7 @@ export const selectWaitingBelow = (
   tenantId: Id,
   importId: Id,
   { keys, limit }: { keys: readonly Key[]; limit: number },
-): Promise<WaitedItem[]> => sql<WaitedItem>(BELOW, [tenantId, importId, keys, limit])
+): Promise<WaitedItem[]> => sql(BELOW, [tenantId, importId, keys, limit])
 
 /** A waiting comment, and its parent. */
 export interface WaitingLink {
@@ -225,7 +223,7 @@ const PATH = statement(
 
 /** Any waiting item, the comment that it waits for, and so on upwards while those wait too. */
 export const selectPathUp = (sql: Sql, tenantId: Id, importId: Id): Promise<WaitingLink[]> =>
-  sql<WaitingLink>(PATH, [tenantId, importId])
+  sql(PATH, [tenantId, importId])
 
 /** Null if it waits no longer. */
 export async function findWaiting(prisma: Prisma, tenantId: Id, importId: Id, key: Key): Promise<WaitedItem | null> {

@@ -28,7 +28,7 @@ const INSERT_READERS = insertion(
 
 /** Returns the ids of new ones. */
 export const insertReaders = (sql: Sql, tenantId: Id, rows: readonly NewReader[]): Promise<{ id: Id }[]> =>
-  sql<{ id: Id }>(INSERT_READERS, [tenantId, ...arraysOf(READER, rows)])
+  sql(INSERT_READERS, [tenantId, ...arraysOf(READER, rows)])
 
 export interface NewFormer {
   id: Id
@@ -102,7 +102,7 @@ export const findReaders = (
   tenantId: Id,
   externalIds: readonly string[],
   ids: readonly Id[],
-): Promise<FoundByName[]> => sql<FoundByName>(READERS_BY_NAME, [tenantId, externalIds, ids])
+): Promise<FoundByName[]> => sql(READERS_BY_NAME, [tenantId, externalIds, ids])
 
 /** Deletes readers that the same transaction has inserted. */
 export const removeInserted = async ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<void> => {
@@ -123,7 +123,7 @@ const INSERT_DISCUSSIONS = statement(
 
 /** Returns the ids of new ones. A former external id leads to a discussion that is there. */
 export const insertDiscussions = (sql: Sql, tenantId: Id, rows: readonly NewDiscussion[]): Promise<{ id: Id }[]> =>
-  sql<{ id: Id }>(INSERT_DISCUSSIONS, [tenantId, ...arraysOf(DISCUSSION, rows)])
+  sql(INSERT_DISCUSSIONS, [tenantId, ...arraysOf(DISCUSSION, rows)])
 
 const DISCUSSIONS_BY_NAME = statement(
   'import_discussions_by_name',
@@ -138,7 +138,7 @@ export const findDiscussions = (
   tenantId: Id,
   externalIds: readonly string[],
   ids: readonly Id[],
-): Promise<FoundByName[]> => sql<FoundByName>(DISCUSSIONS_BY_NAME, [tenantId, externalIds, ids])
+): Promise<FoundByName[]> => sql(DISCUSSIONS_BY_NAME, [tenantId, externalIds, ids])
 
 /**
  * Brings back deleted discussions under their own ids, where nothing of them is left to remove and

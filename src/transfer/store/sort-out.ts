@@ -24,6 +24,7 @@ export const OF_ERASED_READER = 'is of a reader who was erased'
 export const OF_DELETED_PAGE = 'is of a page whose discussion was deleted'
 export const OF_MISSING_PAGE = 'is of a page that was not taken'
 export const OF_MISSING_READER = 'is of a reader who was not taken'
+export const OF_OWN_COMMENT = 'is a report by the author of the comment'
 export const ON_MISSING_COMMENT = 'is on a comment that was not taken'
 
 /**

@@ -41,7 +41,7 @@ const LOCK_READERS = statement(
  * end of the transaction. Returns those whose erasure has not begun.
  */
 export const lockReadersOfItems = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<{ key: Key; itemId: Id }[]> =>
-  sql<{ key: Key; itemId: Id }>(LOCK_READERS, [tenantId, keys])
+  sql(LOCK_READERS, [tenantId, keys])
 
 /** A note on a reader or a comment, one of which is set. */
 export interface NewNote extends ImportedNote {

@@ -8,7 +8,6 @@ import type { CommentFacts } from './threads-sql.ts'
 /** A comment with its place in a thread. */
 export interface PlacedComment extends CommentFacts {
   row: ImportedComment
-  authorId: Id | null
   replyCount: number
 }
 

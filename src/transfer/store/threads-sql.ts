@@ -1,5 +1,6 @@
 import { typesOf } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { statement, type Value } from '../../core/database/statements.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
@@ -8,25 +9,26 @@ import { IS_HERE } from '../../domains/discussions/row.ts'
 import { arraysOf, type Columns, insertion } from './columns-sql.ts'
 import { type ImportedComment, isOfPlace, type PlaceColumn } from './imported.ts'
 
-/** The facts about a comment that its replies need. */
+/** The facts about a comment that its replies and reports need. */
 export interface CommentFacts {
   id: Id
   discussionId: Id
   parentId: Id | null
   depth: number
   createdAt: Date
+  authorId: Id | null
 }
 
 const FACTS = statement(
   'import_comment_facts',
   `SELECT c.* FROM unnest($2::uuid[]) AS k (id) CROSS JOIN LATERAL (
-     SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", depth, created_at AS "createdAt"
+     SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", depth, created_at AS "createdAt", author_id AS "authorId"
      FROM comments WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1) c`,
 )
 
 /** Those of these comments that exist. */
 export const selectFacts = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentFacts[]> =>
-  sql<CommentFacts>(FACTS, [tenantId, ids])
+  sql(FACTS, [tenantId, ids])
 
 const LOCK_DISCUSSIONS = statement(
   'lock_import_discussions',
@@ -130,8 +132,7 @@ export const insertShadowReactions = (
   sql: Sql,
   tenantId: Id,
   rows: readonly NewShadowReaction[],
-): Promise<Pick<NewReaction, 'commentId'>[]> =>
-  sql<Pick<NewReaction, 'commentId'>>(INSERT_SHADOW_REACTIONS, [tenantId, ...arraysOf(REACTION, rows)])
+): Promise<Pick<NewReaction, 'commentId'>[]> => sql(INSERT_SHADOW_REACTIONS, [tenantId, ...arraysOf(REACTION, rows)])
 
 const ADD_REACTIONS = statement(
   'import_add_reactions',
@@ -185,8 +186,7 @@ export const insertReports = (
   sql: Sql,
   tenantId: Id,
   rows: readonly NewReport[],
-): Promise<Pick<NewReport, 'commentId' | 'readerId'>[]> =>
-  sql<Pick<NewReport, 'commentId' | 'readerId'>>(INSERT_REPORTS, [tenantId, ...arraysOf(REPORT, rows)])
+): Promise<Pick<NewReport, 'commentId' | 'readerId'>[]> => sql(INSERT_REPORTS, [tenantId, ...arraysOf(REPORT, rows)])
 
 export interface ReportNumbers {
   reports: number
@@ -202,12 +202,7 @@ const ADD_REPORTS = statement(
 
 /** Adds to comments' numbers of reports. */
 export const addReports = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, ReportNumbers>): Promise<unknown> =>
-  sql(ADD_REPORTS, [
-    tenantId,
-    [...added.keys()],
-    [...added.values()].map(({ reports }) => reports),
-    [...added.values()].map(({ answered }) => answered),
-  ])
+  sql(ADD_REPORTS, [tenantId, [...added.keys()], ...columns([...added.values()], 'reports', 'answered')])
 
 const ADD_REPLIES = statement(
   'import_add_replies',
@@ -260,13 +255,9 @@ const ADD_COMMENTS = statement(
 )
 
 /** Counts new comments in their discussions. */
-export const addComments = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, DiscussionChange>): Promise<unknown> => {
-  const changes = [...added.values()]
-  return sql(ADD_COMMENTS, [
+export const addComments = (sql: Sql, tenantId: Id, added: ReadonlyMap<Id, DiscussionChange>): Promise<unknown> =>
+  sql(ADD_COMMENTS, [
     tenantId,
     [...added.keys()],
-    changes.map(({ approved }) => approved),
-    changes.map(({ lastAt }) => lastAt),
-    changes.map(({ lastApprovedAt }) => lastApprovedAt),
+    ...columns([...added.values()], 'approved', 'lastAt', 'lastApprovedAt'),
   ])
-}

@@ -4,7 +4,7 @@ import type { ImportedComment, ImportedReaction, ImportedReport } from './import
 import { deleteWaiting, insertWaiting, type WaitingItem } from './imports-sql.ts'
 import type { Key } from '../../domains/imports/keys.ts'
 import type { ImportFinding } from '../../domains/imports/report.ts'
-import { type Known, sortOut, type ThreadItem } from './sort-out.ts'
+import { type Known, OF_OWN_COMMENT, type Sorted, sortOut, type ThreadItem } from './sort-out.ts'
 import { advance, findKnown, freshOf, type ItemBatch, latestOf, type Stored, type Work } from './store.ts'
 import { findItems, insertItems, insertNotes, lockReadersOfItems, noteHung } from './sql.ts'
 import * as sql from './threads-sql.ts'
@@ -30,12 +30,13 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
   await advance(work, async (tx) => {
     const { known, facts } = await lockKnown(tx, work, rows)
     const fresh = freshOf(rows, known)
-    const { comments, onComments, waiting, refused } = sortOut(fresh, known, batch.isLast)
-    const left = refused.map(({ place, reason }) => ({ place, reason }))
-    stored = { already: rows.length - fresh.length, refused: left }
+    stored = { already: rows.length - fresh.length, refused: [] }
     if (fresh.length === 0 && !batch.hasWaited) return null
+    const { comments, onComments, waiting, refused: unfit } = sortOut(fresh, known, batch.isLast)
     const threads = await placeAll(tx, work, comments, known, facts)
     const hung = hang(onComments, known, threads)
+    const refused = [...unfit, ...hung.refused]
+    stored.refused = refused.map(({ place, reason }) => ({ place, reason }))
     await storeComments(tx, work, threads, hung.reactions)
     const given = await insertOnComments(tx, work, threads, hung)
     // A refused item may have waited since an earlier run.
@@ -47,7 +48,8 @@ export async function storeThreads(work: Work, batch: ItemBatch): Promise<Stored
       over.map(({ key }) => key),
     )
     await insertWaiting(tx, tenantId, importId, waiting.map(waitingItem))
-    stored.already += threads.there.length + onComments.length - given.reactions - given.reports
+    const notNew = onComments.length - hung.refused.length - given.reactions - given.reports
+    stored.already += threads.there.length + notNew
     const keys = new Set([...comments, ...onComments].map(({ key }) => key))
     return {
       counts: {
@@ -165,7 +167,7 @@ async function placeAll(
     const isThere = facts.get(row.id)
     if (isThere !== undefined) {
       there.push(row)
-      placed.set(row.key, { ...isThere, row, authorId: null, replyCount: 0 })
+      placed.set(row.key, { ...isThere, row, replyCount: 0 })
       continue
     }
     const authorId = row.authorKey === null ? null : (known.get(row.authorKey) ?? null)
@@ -183,14 +185,16 @@ interface Hung {
   reactions: (sql.NewReaction & { commentKey: Key; isOnNew: boolean })[]
   shadowReactions: (sql.NewShadowReaction & { commentKey: Key })[]
   reports: (sql.NewReport & { commentKey: Key; answered: boolean })[]
+  refused: Sorted['refused']
 }
 
-/** The reactions and reports on existing comments, one per reader. */
+/** The reactions and reports on existing comments, one per reader. No author reports their own. */
 function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known, threads: Threads): Hung {
   const isNew = new Set(threads.placed.map(({ id }) => id))
   const reactions = new Map<string, Hung['reactions'][number]>()
   const shadowReactions = new Map<string, Hung['shadowReactions'][number]>()
   const reports = new Map<string, Hung['reports'][number]>()
+  const refused: Hung['refused'] = []
   for (const row of rows) {
     const comment = threads.find(row.commentKey)
     if (comment == null) continue
@@ -206,6 +210,8 @@ function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known
       } else if (type !== null && !reactions.has(pair)) {
         reactions.set(pair, { ...reaction, type, isOnNew: isNew.has(comment.id) })
       }
+    } else if (comment.authorId === readerId) {
+      refused.push({ key: row.key, place: row.place, reason: OF_OWN_COMMENT })
     } else if (!reports.has(pair)) {
       const { reason, note, counted, answered } = row
       const on = { commentId: comment.id, commentKey, readerId }
@@ -216,6 +222,7 @@ function hang(rows: readonly (ImportedReaction | ImportedReport)[], known: Known
     reactions: [...reactions.values()],
     shadowReactions: [...shadowReactions.values()],
     reports: [...reports.values()],
+    refused,
   }
 }
 

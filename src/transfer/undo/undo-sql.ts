@@ -1,5 +1,6 @@
 import type { App } from '../../core/app.ts'
 import { FIRST_ID, type Id } from '../../core/ids.ts'
+import { columns } from '../../core/database/lists.ts'
 import type { Sql, TxSql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { Import } from '../../generated/prisma/client.ts'
@@ -74,7 +75,7 @@ const REMOVE_COMMENTS = statement(
  * have no replies.
  */
 export const removeComments = (sql: Sql, tenantId: Id, keys: readonly Key[], since: Date): Promise<RemovedComment[]> =>
-  sql<RemovedComment>(REMOVE_COMMENTS, [tenantId, keys, since])
+  sql(REMOVE_COMMENTS, [tenantId, keys, since])
 
 const LAST_LEFT = `(SELECT max(c.created_at) FROM comments c
   WHERE c.tenant_id = $1 AND c.discussion_id = d.id AND c.status = 'approved')`
@@ -98,13 +99,7 @@ export interface Departure {
 
 /** Subtracts approved comments from their discussions' counts and times. */
 export const countDown = (sql: Sql, tenantId: Id, removed: ReadonlyMap<Id, Departure>): Promise<unknown> => {
-  const departures = [...removed.values()]
-  return sql(COUNT_DOWN, [
-    tenantId,
-    [...removed.keys()],
-    departures.map(({ approved }) => approved),
-    departures.map(({ lastAt }) => lastAt),
-  ])
+  return sql(COUNT_DOWN, [tenantId, [...removed.keys()], ...columns([...removed.values()], 'approved', 'lastAt')])
 }
 
 const LOCK_READERS = statement(

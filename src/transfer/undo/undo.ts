@@ -62,8 +62,7 @@ export function undoImport(app: App, tenantId: Id, importId: Id): Promise<Undone
       await sql.forgetNames(tx, tenantId, importId)
       await sql.endUndo(tx, tenantId, found, new Date())
       const after = { removed: undone.removed, stays }
-      const target = { targetType: 'import', targetId: importId }
-      await recordAuditOfImport(tx, undoing, { action: 'import.undo', ...target, after })
+      await recordAuditOfImport(tx, undoing, { action: 'import.undo', targetId: importId, after })
     })
     return undone
   })

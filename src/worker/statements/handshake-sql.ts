@@ -61,7 +61,7 @@ interface LeaseOptions {
 
 /** Leases due handshakes for `leaseMs`. Rows that another worker holds are skipped, not awaited. */
 export const leaseHandshakes = (sql: Sql, { busy, perTenant, limit, leaseMs }: LeaseOptions): Promise<Handshake[]> =>
-  sql<Handshake>(LEASE_HANDSHAKES, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
+  sql(LEASE_HANDSHAKES, [[...busy.keys()], [...busy.values()], perTenant, limit, leaseMs])
 
 // Only if the challenge is still current: a late answer to an older one is ignored. A disabled
 // endpoint stays disabled; the proof counts when an admin enables it.

@@ -1,6 +1,7 @@
 // Fields that hold a text stay, whatever happens to their comment, the discussion and the sign-in.
 import type { PageComment } from '../backend.ts'
 import type { ThreadState } from '../state.ts'
+import type { Storage } from '../storage.ts'
 import type { Panel, Thread } from '../thread.ts'
 import { kit } from './kit.ts'
 import { stopWaiting, takeBack } from './line.ts'
@@ -13,7 +14,7 @@ export const noteOf = (id: string): string => `note-${id}`
 export const reportOf = (id: string): string => `report-${id}`
 
 /** What is open is stored as a draft is. */
-const PANEL = 'panel'
+export const PANEL = 'panel'
 
 const PLACES: Partial<Record<Panel['kind'], (id: string) => string>> = {
   reply: (id) => id,
@@ -35,6 +36,15 @@ export function setPanel(thread: Thread, panel: Panel | null): void {
   if (thread.panel?.kind === 'reply') stopWaiting(thread, thread.panel.id)
   thread.panel = panel
   thread.storage.setDraft(PANEL, panel ? JSON.stringify(panel) : '')
+}
+
+/** The panel that was open. Null as well for a text of another program. */
+export function storedPanel(storage: Storage): Panel | null {
+  try {
+    return JSON.parse(storage.draft(PANEL).text || 'null') as Panel | null
+  } catch {
+    return null
+  }
 }
 
 /** Closes this panel if it is still the open one. The focus goes back to where it came from. */
@@ -59,7 +69,7 @@ export function obstacle(thread: Thread, comment: PageComment | null): string | 
  * asks what has become of its comment.
  */
 export function keep(thread: Thread, before: ThreadState): void {
-  const panel = thread.panel ?? (JSON.parse(thread.storage.draft(PANEL).text || 'null') as Panel | null)
+  const panel = thread.panel ?? storedPanel(thread.storage)
   if (!panel || textIn(thread, panel) === '') return
   const isNew = thread.panel === null
   thread.panel = panel

@@ -6,7 +6,7 @@ import type { RequestError } from '../backend.ts'
 import { GUEST, guestOf, keepGuest } from '../site.ts'
 import type { Storage } from '../storage.ts'
 import type { Thread } from '../thread.ts'
-import { isHeld } from './fields.ts'
+import { isHeld, PANEL, storedPanel } from './fields.ts'
 import css from './guest.css?inline'
 import { addStyles, kit } from './kit.ts'
 
@@ -63,9 +63,6 @@ export function begin(thread: Thread): void {
   void thread.focusOn('.guest button', true)
 }
 
-/** What is open is stored as a draft is (`fields.ts`). */
-const PANEL = 'panel'
-
 /** Keeps what the guest had written, when the page is loaded for them. */
 export function carryDrafts(thread: Thread): void {
   const guest = guests.get(thread)
@@ -76,7 +73,7 @@ export function carryDrafts(thread: Thread): void {
   if (guest.step !== 'confirm') guest.step = 'none'
   // That a mail was sent.
   thread.status = ''
-  const panel = JSON.parse(drafts.draft(PANEL).text || 'null') as { id: string } | null
+  const panel = storedPanel(drafts)
   for (const place of [kit.NEW, PANEL, ...(panel ? [panel.id] : [])]) {
     const { text, mentioned, key } = drafts.draft(place)
     // Under its key, by which other tabs know it.

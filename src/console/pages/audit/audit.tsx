@@ -93,7 +93,7 @@ function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target
         <ExactTime at={entry.at} />
       </Table.Td>
       <Table.Td miw={260}>
-        <Difference before={entry.before} after={entry.after} />
+        <Difference type={entry.targetType} before={entry.before} after={entry.after} />
       </Table.Td>
     </Table.Tr>
   )

@@ -5,11 +5,12 @@ import { Link } from 'react-router'
 import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { type AuditChange, changesOf } from './changes.ts'
+import { fieldWords } from './words.ts'
 
 const FEW = 3
 
-/** The changed fields: the old value, struck through, and the new one. */
-export function Difference({ before, after }: { before: unknown; after: unknown }) {
+/** The changed fields of a kind of target: the old value, struck through, and the new one. */
+export function Difference({ type, before, after }: { type: string; before: unknown; after: unknown }) {
   const [isWhole, setWhole] = useState(false)
   const changes = changesOf(before, after)
   if (changes.length === 0) return <Text size="sm">–</Text>
@@ -17,7 +18,7 @@ export function Difference({ before, after }: { before: unknown; after: unknown 
   return (
     <Stack gap={2} align="flex-start">
       {(isWhole ? changes : changes.slice(0, FEW)).map((change) => (
-        <OneChange key={change.field} change={change} />
+        <OneChange key={change.field} type={type} change={change} />
       ))}
       {rest > 0 && (
         <Button variant="subtle" size="compact-xs" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
@@ -35,7 +36,7 @@ const PAGES: Readonly<Record<string, { path: string; words: string }>> = {
   discussionId: { path: '/discussions', words: 'the discussion' },
 }
 
-function OneChange({ change: { field, before, after } }: { change: AuditChange }) {
+function OneChange({ type, change: { field, before, after } }: { type: string; change: AuditChange }) {
   const page = PAGES[field]
   const id = after ?? before
   if (page !== undefined && id !== null) {
@@ -47,8 +48,8 @@ function OneChange({ change: { field, before, after } }: { change: AuditChange }
   }
   return (
     <Text size="sm" component="div" {...WRITTEN}>
-      <Text span size="sm" c="dimmed">
-        {field}
+      <Text span size="sm" c="dimmed" title={field}>
+        {fieldWords(type, field)}
       </Text>{' '}
       {before !== null && (
         <>

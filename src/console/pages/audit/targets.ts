@@ -1,4 +1,5 @@
 import { textOf } from '../../ui/mentions.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { AuditTargetsDocument, type AuditTargetsQuery } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 
@@ -31,7 +32,7 @@ function nameOf(node: Node): string | null {
     case 'Comment':
       return textOf(node)
     case 'Discussion':
-      return node.title ?? node.discussionName
+      return pageName({ title: node.title, externalId: node.discussionName })
     case 'Import':
     case 'ImportUpload':
       return node.fileName

@@ -1,4 +1,6 @@
 import AUDIT_ACTIONS from '../../../generated/audit-actions.json' with { type: 'json' }
+import { type Labels, namesOf } from '../../api/errors.ts'
+import { LABELS, SIGN_ON_LABELS } from '../settings/labels.ts'
 
 /** Kinds of things, by the `targetType` of entries and by the group of actions. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -41,3 +43,12 @@ export const kindWords = (kind: string): string => KINDS[kind] ?? fromCode(kind)
 
 /** `comment.approve` as "Approved a comment". */
 export const actionWords = (action: string): string => ACTIONS[action] ?? fromCode(action)
+
+const SETTINGS: Labels = {
+  ...LABELS,
+  ...Object.fromEntries(Object.entries(SIGN_ON_LABELS).map(([path, label]) => [path, `Single sign-on: ${label}`])),
+}
+
+/** A changed field, by its path: a setting by its label, another field by the words of its name. */
+export const fieldWords = (targetType: string, path: string): string =>
+  namesOf(path.split('.'), targetType === 'settings' ? SETTINGS : {}).join(' ')

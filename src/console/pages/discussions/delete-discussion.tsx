@@ -7,6 +7,7 @@ import { DeleteDiscussionDocument, type DiscussionQuery, DiscussionsDocument } f
 import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { Problem } from '../../ui/states.tsx'
 import { downloadDiscussion } from './download.ts'
 
@@ -43,12 +44,13 @@ export function DeleteDiscussion({ discussion, onGone }: { discussion: Discussio
   )
 }
 
-function begunWords({ title, externalId, commentCount }: Discussion): string {
+function begunWords(discussion: Discussion): string {
+  const { commentCount } = discussion
   const rest =
     commentCount === 0
       ? ''
       : ` Its ${commentCount === 1 ? 'comment is' : `${formatNumber(commentCount)} comments are`} removed in the background: until then moderators still see them in their lists, without a title.`
-  return `${title ?? externalId} is deleted. The audit log has who deleted it.${rest}`
+  return `${pageName(discussion)} is deleted. The audit log has who deleted it.${rest}`
 }
 
 /** Saves the comments before they are gone. */

@@ -15,6 +15,7 @@ import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { durationWords } from '../../ui/durations.ts'
 import { MODES } from '../../ui/moderation-modes.ts'
 import { Form } from '../../ui/inputs/form.tsx'
+import { isMoment, localTime } from '../../ui/inputs/moment.ts'
 
 const LABELS = { moderationMode: 'Moderation', slowModeSeconds: 'Slow mode', closesAt: 'Locks itself' }
 
@@ -27,13 +28,6 @@ export const slowWords = (seconds: number): string =>
 
 type Discussion = Pick<NonNullable<DiscussionQuery['discussion']>, 'id' | keyof typeof LABELS>
 
-/** The same instant as a `datetime-local` field has it. */
-function localTime(instant: string | null): string {
-  if (instant === null) return ''
-  const at = new Date(instant)
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
-
 /** Rules of one discussion, which stand over the tenant's. Only changed fields are sent. */
 export function DiscussionRules({ discussion, onClose }: { discussion: Discussion; onClose: () => void }) {
   const { id, moderationMode, slowModeSeconds, closesAt } = discussion
@@ -43,8 +37,9 @@ export function DiscussionRules({ discussion, onClose }: { discussion: Discussio
     initialValues: {
       moderationMode: moderationMode ?? '',
       slowModeSeconds: slowModeSeconds === null ? '' : String(slowModeSeconds),
-      closesAt: localTime(closesAt),
+      closesAt: closesAt === null ? '' : localTime(Date.parse(closesAt)),
     },
+    validate: { closesAt: (at) => (at === '' || isMoment(at) ? null : 'A day and a time, or nothing.') },
   })
   const send = async (values: typeof form.values): Promise<void> => {
     const { moderationMode: mode, slowModeSeconds: slow, closesAt: closes } = values

@@ -8,6 +8,7 @@ import { may } from '../../api/session.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { useShortcuts } from '../../ui/inputs/keys.ts'
 import { formatNumber } from '../../ui/numbers.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered, Empty, Found } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -50,12 +51,12 @@ export function Page() {
 type Discussion = NonNullable<DiscussionQuery['discussion']>
 
 function Discussion({ onGone, ...discussion }: Discussion & { onGone: () => void }) {
-  const { id, externalId, title, state, lastEventId } = discussion
+  const { id, state, lastEventId } = discussion
   useLiveThread(id, lastEventId)
   const marks = useMarks(id)
   return (
     <PageFrame
-      title={title ?? externalId}
+      title={pageName(discussion)}
       about={<About {...discussion} />}
       actions={
         <>

@@ -11,6 +11,7 @@ import { useList } from '../../api/queries.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { DataTable, List } from '../../ui/list.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Search } from '../../ui/inputs/search.tsx'
 import { Empty } from '../../ui/states.tsx'
@@ -85,14 +86,16 @@ export function Page() {
 
 type Discussion = DiscussionsQuery['discussions']['nodes'][number]
 
-function Row({ id, externalId, title, state, commentCount, lastCommentedAt, createdAt }: Discussion) {
+function Row(discussion: Discussion) {
+  const { id, externalId, state, commentCount, lastCommentedAt, createdAt } = discussion
+  const name = pageName(discussion)
   return (
     <Table.Tr>
       <Table.Td maw={360}>
         <Anchor component={Link} to={`/discussions/${id}`} size="sm" {...WRITTEN} lineClamp={2}>
-          <Breakable text={title ?? externalId} />
+          <Breakable text={name} />
         </Anchor>
-        {title != null && (
+        {name !== externalId && (
           <Text size="xs" c="dimmed" {...WRITTEN} lineClamp={1}>
             <Breakable text={externalId} />
           </Text>

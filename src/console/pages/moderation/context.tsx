@@ -5,11 +5,12 @@ import type { ReportReason } from '../../../generated/console.ts'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { textOf } from '../../ui/mentions.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { Time } from '../../ui/time.tsx'
 import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import type { QueueItem } from './entries.ts'
-import { nameOf } from './reader.tsx'
+import { useNameOf } from './reader.tsx'
 import { AllOfPage, AllOfReader } from './view/all-of.tsx'
 
 const REPORTED: Readonly<Record<ReportReason, string>> = {
@@ -46,13 +47,15 @@ export function Reasons({
 /** Where it was written: the discussion here, and the publisher's page. */
 export function Where({ comment }: Pick<QueueItem, 'comment'>) {
   const { author, discussion } = comment
-  const { id, title, externalId, url, state } = discussion
+  const nameOf = useNameOf()
+  const { id, externalId, url, state } = discussion
+  const name = pageName(discussion)
   const address = commentAddress(url, comment)
   return (
     <Text size="sm" c="dimmed" component="div">
       on{' '}
-      <Anchor component={Link} to={`/discussions/${id}`} size="sm" {...WRITTEN}>
-        {title ?? externalId}
+      <Anchor component={Link} to={`/discussions/${id}`} size="sm" title={externalId} {...WRITTEN}>
+        {name}
       </Anchor>
       {state !== 'open' && ` (${state})`}
       {address !== null && (
@@ -63,13 +66,13 @@ export function Where({ comment }: Pick<QueueItem, 'comment'>) {
             target="_blank"
             rel="noopener noreferrer"
             size="sm"
-            aria-label={`The page of ${title ?? externalId}, in a new tab`}
+            aria-label={`The page of ${name}, in a new tab`}
           >
             the page
           </Anchor>
         </>
       )}
-      <AllOfPage id={id} name={title ?? externalId} />
+      <AllOfPage id={id} name={name} />
       {author != null && <AllOfReader id={author.id} name={nameOf(author)} />}
     </Text>
   )
@@ -77,6 +80,7 @@ export function Where({ comment }: Pick<QueueItem, 'comment'>) {
 
 /** The comment that it replies to. */
 export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['parent']> }) {
+  const nameOf = useNameOf()
   return (
     <Stack gap={0} ps="sm" style={{ borderInlineStart: '3px solid var(--mantine-color-default-border)' }}>
       <Text size="xs" c="dimmed" {...WRITTEN}>
@@ -92,6 +96,7 @@ export function Parent({ parent }: { parent: NonNullable<QueueItem['comment']['p
 
 /** The readers' reports. */
 export function Reports({ reports, count }: { reports: QueueItem['comment']['reports']; count: number }) {
+  const nameOf = useNameOf()
   if (reports == null || reports.nodes.length === 0) return null
   const rest = count - reports.nodes.length
   return (

@@ -10,7 +10,7 @@ import { WRITTEN } from '../../ui/written.ts'
 import { Parent, Reasons, Reports, Where } from './context.tsx'
 import { Actions, Dealt, type JudgeProps } from './judging.tsx'
 import { partsOf } from './marks.ts'
-import { nameOf, ReaderLink, ReaderSummary } from './reader.tsx'
+import { ReaderLink, ReaderSummary, useNameOf } from './reader.tsx'
 import type { QueueItem } from './entries.ts'
 
 interface WaitingProps extends JudgeProps {
@@ -34,6 +34,7 @@ interface ItemProps extends WaitingProps {
 export const Item = memo(function Item({ place, count, ...props }: ItemProps) {
   const { entry, isHeld } = props
   const { comment } = entry.item
+  const nameOf = useNameOf()
   const { ref, inViewport } = useInViewport()
   return (
     <Paper
@@ -72,6 +73,7 @@ const Waiting = memo(function Waiting({
 }: WaitingProps & { isInView: boolean }) {
   const { entry, acts } = actions
   const { item } = entry
+  const nameOf = useNameOf()
   const { author, parent, reports, createdAt } = item.comment
   return (
     <Stack gap="xs">

@@ -5,7 +5,7 @@ import { Told } from '../../ui/told.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { ApproveIcon, RejectIcon } from './icons.tsx'
 import type { Entry } from './entries.ts'
-import { nameOf } from './reader.tsx'
+import { useNameOf } from './reader.tsx'
 import type { Verb } from './undo.ts'
 
 /**
@@ -116,6 +116,7 @@ function actionsAfter({ status, pinnedAt }: Entry): readonly [verb: Verb, label:
 export function Dealt({ entry, acts }: Pick<JudgeProps, 'entry' | 'acts'>) {
   const { item, status, pinnedAt, dealtBy, decision } = entry
   const again = actionsAfter(entry)
+  const nameOf = useNameOf()
   const { author } = item.comment
   return (
     <>

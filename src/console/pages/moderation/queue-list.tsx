@@ -18,7 +18,7 @@ import { ExplainDialog, pendingOf } from './explain.tsx'
 import { commentAt, focusComment, focusOn, goOn, resumeAtEnd, thenFocus } from './focus.ts'
 import { Item } from './item.tsx'
 import type { Acts } from './judging.tsx'
-import { nameOf } from './reader.tsx'
+import { nameOf, SharedNames, useSharedNames } from './reader.tsx'
 import { beginPress, bringUnderPointer, currentPress, dropDouble, endPress } from './pointer.ts'
 import { Beside, type Opened } from './pane/beside.tsx'
 import { NOTHING_SAID, saidNext } from './said.tsx'
@@ -45,8 +45,12 @@ const idOf = ({ item }: Entry): string => item.comment.id
 const revisionOf = ({ item }: Entry): number => item.comment.revision
 const claimOf = (entry: Entry): string => `${idOf(entry)} ${entry.colleague}`
 
-const readerOf = ({ item: { comment } }: Entry): { id: string; name: string } | null =>
-  comment.author == null ? null : { id: comment.author.id, name: nameOf(comment.author) }
+/** Everybody whose name an entry shows. */
+const readersOf = ({ item: { comment } }: Entry) => [
+  comment.author,
+  comment.parent?.author,
+  ...(comment.reports?.nodes ?? []).map(({ reader }) => reader),
+]
 
 const IS_EDITED = 'Its author has edited it since you selected it. Read it again.'
 
@@ -136,6 +140,9 @@ export function JudgedList({
 
   const good = status === 'unreviewed' ? 'review' : 'approve'
   const all = entries ?? []
+  const shared = useSharedNames(all.flatMap(readersOf))
+  const readerOf = ({ item: { comment } }: Entry): { id: string; name: string } | null =>
+    comment.author == null ? null : { id: comment.author.id, name: nameOf(comment.author, shared) }
   const waiting = all.filter(({ dealtBy }) => dealtBy === null)
   const isHeld = (entry: Entry): boolean => entry.colleague !== null && !anyway.has(claimOf(entry))
   const free = waiting.filter((entry) => !isHeld(entry))
@@ -273,98 +280,100 @@ export function JudgedList({
   if (entries === null) {
     return list.error == null ? <Loading of={of} /> : <Problem error={list.error} onRetry={() => void list.refetch()} />
   }
+  const banned = toBan === null ? null : readerOf(toBan)
   return (
-    <Group align="flex-start" wrap="nowrap">
-      <Stack flex={1} miw={0}>
-        {list.error != null && <Problem error={list.error} onRetry={() => void list.refetch()} />}
-        <Toolbar
-          said={said}
-          waiting={free.length}
-          selected={selected.length}
-          dealt={all.length - waiting.length}
-          fresh={queue.fresh.length}
-          isBacklog={queue.isBacklog}
-          good={good}
-          onSelectAll={(isAll) =>
-            setPicked(new Map(isAll ? free.map((entry) => [idOf(entry), revisionOf(entry)]) : []))
-          }
-          onJudge={judgeSelected}
-          onUndo={undoLast}
-          onShowFresh={() => thenFocus(queue.showFresh, queue.fresh[0])}
-          onClear={() => thenFocus(queue.clearDealt, waiting[0] && idOf(waiting[0]))}
-        />
-        {all.length === 0 && (queue.isLoadingAhead ? <Loading of={of} /> : children)}
-        <Stack
-          role="feed"
-          aria-label="Comments"
-          aria-busy={list.isFetchingNextPage}
-          gap="sm"
-          tabIndex={-1}
-          onMouseDownCapture={dropDouble}
-          onClickCapture={beginPress}
-          onClick={endPress}
-          onFocus={({ target }) => {
-            at.current = commentAt(target)
-            claims.moveTo(at.current)
-          }}
-        >
-          {all.map((entry, index) => (
-            <Boundary key={idOf(entry)}>
-              <Item
-                entry={entry}
-                good={good}
-                inQueue={status !== null}
-                isOfOneReader={isOfOneReader}
-                place={index + 1}
-                count={all.length}
-                isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
-                isHeld={isHeld(entry)}
-                acts={acts}
-                minute={Math.floor(list.dataUpdatedAt / 60_000)}
-              />
-            </Boundary>
-          ))}
-        </Stack>
-        {list.hasNextPage && (
-          <Center>
-            <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void queue.loadMore()}>
-              More
-            </Button>
-          </Center>
-        )}
-        {asked !== null && (
-          <Confirm
-            title={`${VERBS[asked]} ${selected.length} comments?`}
-            action={VERBS[asked]}
-            color={asked === 'reject' ? 'red.9' : 'teal.9'}
-            onConfirm={async () => judgeTogether(asked)}
-            onClose={() => setAsked(null)}
-          >
-            You can take it back until it is sent.
-          </Confirm>
-        )}
-        {toExplain !== null && (
-          <ExplainDialog
-            verb={toExplain.verb}
-            reader={readerOf(toExplain.entry)}
-            onDecide={(decision, pending) => explain(toExplain.verb, toExplain.entry, decision, pending)}
-            onClose={() => setToExplain(null)}
+    <SharedNames value={shared}>
+      <Group align="flex-start" wrap="nowrap">
+        <Stack flex={1} miw={0}>
+          {list.error != null && <Problem error={list.error} onRetry={() => void list.refetch()} />}
+          <Toolbar
+            said={said}
+            waiting={free.length}
+            selected={selected.length}
+            dealt={all.length - waiting.length}
+            fresh={queue.fresh.length}
+            isBacklog={queue.isBacklog}
+            good={good}
+            onSelectAll={(isAll) =>
+              setPicked(new Map(isAll ? free.map((entry) => [idOf(entry), revisionOf(entry)]) : []))
+            }
+            onJudge={judgeSelected}
+            onUndo={undoLast}
+            onShowFresh={() => thenFocus(queue.showFresh, queue.fresh[0])}
+            onClear={() => thenFocus(queue.clearDealt, waiting[0] && idOf(waiting[0]))}
           />
-        )}
-        {toBan?.item.comment.author != null && (
-          <BanDialog
-            reader={{ id: toBan.item.comment.author.id, name: nameOf(toBan.item.comment.author) }}
-            onDone={({ words, undo: takeBack, isRejecting }) => {
-              const reader = readerOf(toBan)
-              setToBan(null)
-              remember(words, takeBack)
-              if (isRejecting && reader !== null) rejectAllOf(reader.id).catch((error: unknown) => say(wordsOf(error)))
+          {all.length === 0 && (queue.isLoadingAhead ? <Loading of={of} /> : children)}
+          <Stack
+            role="feed"
+            aria-label="Comments"
+            aria-busy={list.isFetchingNextPage}
+            gap="sm"
+            tabIndex={-1}
+            onMouseDownCapture={dropDouble}
+            onClickCapture={beginPress}
+            onClick={endPress}
+            onFocus={({ target }) => {
+              at.current = commentAt(target)
+              claims.moveTo(at.current)
             }}
-            onClose={() => setToBan(null)}
-          />
-        )}
-      </Stack>
-      {pane !== null && <Beside entries={all} opened={pane} onClose={() => setPane(null)} />}
-    </Group>
+          >
+            {all.map((entry, index) => (
+              <Boundary key={idOf(entry)}>
+                <Item
+                  entry={entry}
+                  good={good}
+                  inQueue={status !== null}
+                  isOfOneReader={isOfOneReader}
+                  place={index + 1}
+                  count={all.length}
+                  isSelected={picked.has(idOf(entry)) && !isHeld(entry)}
+                  isHeld={isHeld(entry)}
+                  acts={acts}
+                  minute={Math.floor(list.dataUpdatedAt / 60_000)}
+                />
+              </Boundary>
+            ))}
+          </Stack>
+          {list.hasNextPage && (
+            <Center>
+              <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void queue.loadMore()}>
+                More
+              </Button>
+            </Center>
+          )}
+          {asked !== null && (
+            <Confirm
+              title={`${VERBS[asked]} ${selected.length} comments?`}
+              action={VERBS[asked]}
+              color={asked === 'reject' ? 'red.9' : 'teal.9'}
+              onConfirm={async () => judgeTogether(asked)}
+              onClose={() => setAsked(null)}
+            >
+              You can take it back until it is sent.
+            </Confirm>
+          )}
+          {toExplain !== null && (
+            <ExplainDialog
+              verb={toExplain.verb}
+              reader={readerOf(toExplain.entry)}
+              onDecide={(decision, pending) => explain(toExplain.verb, toExplain.entry, decision, pending)}
+              onClose={() => setToExplain(null)}
+            />
+          )}
+          {banned !== null && (
+            <BanDialog
+              reader={banned}
+              onDone={({ words, undo: takeBack, isRejecting }) => {
+                setToBan(null)
+                remember(words, takeBack)
+                if (isRejecting) rejectAllOf(banned.id).catch((error: unknown) => say(wordsOf(error)))
+              }}
+              onClose={() => setToBan(null)}
+            />
+          )}
+        </Stack>
+        {pane !== null && <Beside entries={all} opened={pane} onClose={() => setPane(null)} />}
+      </Group>
+    </SharedNames>
   )
 }

@@ -1,29 +1,63 @@
 import { Anchor, Group, Text } from '@mantine/core'
+import { replaceEqualDeep } from '@tanstack/react-query'
+import { createContext, use, useState } from 'react'
 import { Link } from 'react-router'
 
 import { QueuedReaderDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
+import { sharedNames, withId } from '../../ui/names-apart.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { BanBadge } from '../bans/ban.tsx'
 
+export interface Reader {
+  id: string
+  name?: string | null
+  externalId: string
+}
+
 /**
  * A reader's name, if the publisher gave one, else the external id. Comments that were deleted, and
- * those of erased readers, have no author.
+ * those of erased readers, have no author. A name of `shared` has the external id behind it.
  */
-export const nameOf = (reader: { name?: string | null; externalId: string } | null | undefined): string =>
-  reader == null ? 'An unknown author' : (reader.name ?? reader.externalId)
+export const nameOf = (reader: Reader | null | undefined, shared: readonly string[] = []): string => {
+  if (reader == null) return 'An unknown author'
+  const name = reader.name ?? reader.externalId
+  return shared.includes(name) ? withId(name, reader) : name
+}
+
+/** The names that several readers in view have. */
+export const SharedNames = createContext<readonly string[]>([])
+
+/**
+ * The value of `SharedNames` with these readers in view. It stays the same array while its names
+ * do, so that nothing is drawn again.
+ */
+export function useSharedNames(readers: readonly (Reader | null | undefined)[]): readonly string[] {
+  const outer = use(SharedNames)
+  const [known, setKnown] = useState(outer)
+  const shared = sharedNames(
+    readers.filter((reader) => reader != null),
+    (reader) => nameOf(reader),
+  )
+  const next = replaceEqualDeep(known, [...outer, ...shared])
+  if (next !== known) setKnown(next)
+  return next
+}
+
+/** `nameOf`, which tells readers apart who have the same name here. */
+export function useNameOf(): (reader: Reader | null | undefined) => string {
+  const shared = use(SharedNames)
+  return (reader) => nameOf(reader, shared)
+}
 
 /** A reader, linked to their page. */
-export function ReaderLink({
-  reader,
-}: {
-  reader: { id: string; name?: string | null; externalId: string } | null | undefined
-}) {
-  if (reader == null) return <Text size="sm">{nameOf(reader)}</Text>
+export function ReaderLink({ reader }: { reader: Reader | null | undefined }) {
+  const name = useNameOf()(reader)
+  if (reader == null) return <Text size="sm">{name}</Text>
   return (
     <Anchor component={Link} to={`/readers/${reader.id}`} size="sm" fw={600} {...WRITTEN}>
-      {nameOf(reader)}
+      {name}
     </Anchor>
   )
 }

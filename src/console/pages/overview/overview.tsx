@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { FiguresDocument, FirstStepsDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
+import { Boundary } from '../../ui/boundary.tsx'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Answered } from '../../ui/states.tsx'
@@ -28,8 +29,12 @@ export function Page() {
       <Answered query={query} of="the overview">
         {(steps) => (
           <>
-            <Waiting />
-            <FirstSteps steps={steps} />
+            <Boundary>
+              <Waiting />
+            </Boundary>
+            <Boundary>
+              <FirstSteps steps={steps} />
+            </Boundary>
             {hasComments(steps) && <Figures />}
           </>
         )}
@@ -57,7 +62,9 @@ function Figures() {
           {bounds.interval === 'hour' ? 'Hours' : 'Days'} are in {zoneOf(bounds, now)}.
         </Text>
       </Group>
-      <Charts span={span} bounds={bounds} />
+      <Boundary resetKeys={[bounds.from]}>
+        <Charts span={span} bounds={bounds} />
+      </Boundary>
       <Top from={bounds.from} />
     </Stack>
   )

@@ -5,6 +5,8 @@ import { TopDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { Breakable } from '../../ui/breakable.tsx'
 import { namesApart } from '../../ui/names-apart.ts'
+import { pageName } from '../../ui/page-name.ts'
+import { RowBoundary } from '../../ui/row-boundary.tsx'
 import { Answered } from '../../ui/states.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { formatNumber } from '../../ui/numbers.ts'
@@ -26,7 +28,7 @@ export function Top({ from }: { from: string }) {
           <TopTable
             title="Top discussions"
             rows={rowsOf(
-              discussions.map(({ comments, discussion }) => ({ comments, ...discussion, name: discussion.title })),
+              discussions.map(({ comments, discussion }) => ({ comments, ...discussion, name: pageName(discussion) })),
               '/discussions',
             )}
           />
@@ -67,18 +69,26 @@ function TopTable({ title, rows }: { title: string; rows: readonly Row[] }) {
       {rows.length === 0 && <Text size="sm">No comment was approved in this time.</Text>}
       <Table aria-label={title}>
         <Table.Tbody>
-          {rows.map(({ id, name, to, comments }) => (
-            <Table.Tr key={id}>
-              <Table.Td>
-                <Anchor component={Link} to={to} size="sm" {...WRITTEN} lineClamp={2}>
-                  <Breakable text={name} />
-                </Anchor>
-              </Table.Td>
-              <Table.Td ta="end">{formatNumber(comments)}</Table.Td>
-            </Table.Tr>
+          {rows.map((row) => (
+            <RowBoundary key={row.id} columns={2}>
+              <TopRow {...row} />
+            </RowBoundary>
           ))}
         </Table.Tbody>
       </Table>
     </Card>
+  )
+}
+
+function TopRow({ name, to, comments }: Row) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Anchor component={Link} to={to} size="sm" {...WRITTEN} lineClamp={2}>
+          <Breakable text={name} />
+        </Anchor>
+      </Table.Td>
+      <Table.Td ta="end">{formatNumber(comments)}</Table.Td>
+    </Table.Tr>
   )
 }

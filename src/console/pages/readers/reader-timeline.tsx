@@ -7,6 +7,7 @@ import { Boundary } from '../../ui/boundary.tsx'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { List } from '../../ui/list.tsx'
 import { textOf } from '../../ui/mentions.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -66,7 +67,7 @@ function EntryCard(entry: Entry) {
         <Group gap="xs" mt={4} align="baseline">
           <CommentStatusBadge status={comment.status} />
           <Anchor component={Link} to={`/discussions/${comment.discussion.id}`} size="sm" {...WRITTEN} lineClamp={1}>
-            {comment.discussion.title ?? comment.discussion.externalId}
+            {pageName(comment.discussion)}
           </Anchor>
           <Text size="sm" c="dimmed" w="100%" lineClamp={3} {...WRITTEN}>
             {textOf(comment) ?? 'deleted'}

@@ -100,6 +100,18 @@ export const LABELS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(PLACES).map(([path, [, label]]) => [path, label]),
 )
 
+/** Single sign-on has a form of its own. */
+export const SIGN_ON_LABELS = {
+  'staff.oidc.issuer': 'Issuer',
+  'staff.oidc.clientId': 'Client ID',
+  'staff.oidc.clientSecret': 'Client secret',
+  'staff.oidc.emailDomains': 'Domains of e-mail addresses',
+  'staff.oidc.roleClaim': 'Claim with the roles',
+  'staff.oidc.roles': 'Roles',
+  'staff.oidc.defaultRole': 'Role of everybody else',
+  'staff.oidc.only': 'Passwords are only for owners',
+}
+
 export const sectionOf = (path: string): SectionId => {
   const place = Object.entries(PLACES).find(([each]) => each === path)
   if (place === undefined) throw new Error(`${path} stands in no section`)

@@ -28,19 +28,9 @@ import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Form } from '../../ui/inputs/form.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { roleChoices } from '../members/roles.ts'
+import { SIGN_ON_LABELS } from './labels.ts'
 
 type Oidc = NonNullable<SettingsQuery['settings']>['staff']['oidc']
-
-const LABELS = {
-  'staff.oidc.issuer': 'Issuer',
-  'staff.oidc.clientId': 'Client ID',
-  'staff.oidc.clientSecret': 'Client secret',
-  'staff.oidc.emailDomains': 'Domains of e-mail addresses',
-  'staff.oidc.roleClaim': 'Claim with the roles',
-  'staff.oidc.roles': 'Roles',
-  'staff.oidc.defaultRole': 'Role of everybody else',
-  'staff.oidc.only': 'Passwords are only for owners',
-}
 
 /** In each line a value of the claim and its role: `comment-editors = editor`. */
 const linesOf = (roles: unknown): string =>
@@ -97,7 +87,7 @@ export function SingleSignOn({ oidc }: { oidc: Oidc }) {
     await update.mutateAsync({ input: { staff: { oidc: null } } })
     form.setValues({ staff: { oidc: formOf(null) } })
   }
-  const field = (name: keyof typeof LABELS) => ({ label: LABELS[name], ...form.getInputProps(name) })
+  const field = (name: keyof typeof SIGN_ON_LABELS) => ({ label: SIGN_ON_LABELS[name], ...form.getInputProps(name) })
   return (
     <Paper withBorder p="md" component="section" aria-labelledby="single-sign-on">
       <Stack gap="lg" maw={640}>
@@ -108,7 +98,7 @@ export function SingleSignOn({ oidc }: { oidc: Oidc }) {
           Members sign in at your identity provider (OpenID Connect). Make a client for a web application there, with{' '}
           <Code {...WRITTEN}>{CALLBACK_URL}</Code> as its redirect address.
         </Text>
-        <Form form={form} labels={LABELS} send={save}>
+        <Form form={form} labels={SIGN_ON_LABELS} send={save}>
           <TextInput {...field('staff.oidc.issuer')} type="url" required placeholder="https://login.example.com" />
           <TextInput {...field('staff.oidc.clientId')} required />
           <PasswordInput
@@ -131,7 +121,7 @@ export function SingleSignOn({ oidc }: { oidc: Oidc }) {
           />
           <Switch
             {...form.getInputProps('staff.oidc.only', { type: 'checkbox' })}
-            label={LABELS['staff.oidc.only']}
+            label={SIGN_ON_LABELS['staff.oidc.only']}
             description="Other members who are signed in with a password are signed out"
           />
           <Group>

@@ -1,4 +1,5 @@
 import type { TeamQuery } from '../../../generated/console.ts'
+import { decoded } from '../../ui/page-name.ts'
 
 type Decider = NonNullable<TeamQuery['analyticsTeam']>['deciders'][number]
 
@@ -15,9 +16,5 @@ export const nameOf = ({ kind, id, name }: Pick<Decider, 'kind' | 'id' | 'name'>
 export function sectionName(section: string | null): string {
   if (section === null) return 'Pages without a URL'
   if (section === '') return 'Front page'
-  try {
-    return decodeURIComponent(section)
-  } catch {
-    return section
-  }
+  return decoded(section, decodeURIComponent)
 }

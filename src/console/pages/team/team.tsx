@@ -200,19 +200,23 @@ function Counts({
 }) {
   return (
     <DataTable label={label} head={['Name', ...numbers(COUNTS)]} minWidth={860}>
-      {rows.map(({ key, name, decisions }) => {
-        const { approved, rejected, deleted, reviewed, waits } = decisions
-        return (
-          <Table.Tr key={key}>
-            <Table.Th scope="row" fw={400} miw={120} maw={240}>
-              {name}
-            </Table.Th>
-            <Numbers of={[countOf(decisions), approved, rejected, deleted, reviewed].map(formatNumber)} />
-            <Waits waits={waits} />
-          </Table.Tr>
-        )
-      })}
+      {rows.map(({ key, ...row }) => (
+        <CountsRow key={key} {...row} />
+      ))}
     </DataTable>
+  )
+}
+
+function CountsRow({ name, decisions }: { name: ReactNode; decisions: Decisions }) {
+  const { approved, rejected, deleted, reviewed, waits } = decisions
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" fw={400} miw={120} maw={240}>
+        {name}
+      </Table.Th>
+      <Numbers of={[countOf(decisions), approved, rejected, deleted, reviewed].map(formatNumber)} />
+      <Waits waits={waits} />
+    </Table.Tr>
   )
 }
 

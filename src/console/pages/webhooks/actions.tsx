@@ -14,6 +14,7 @@ import {
 import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
+import { hostOf } from '../../ui/web-link.tsx'
 import { changedFields } from './endpoint/changed.ts'
 import { EndpointForm } from './endpoint/form.tsx'
 import { Replay } from './replay.tsx'
@@ -132,7 +133,7 @@ function Delete({ endpoint: { id, url, deliveriesHeld }, onClose }: Props) {
     <Confirm
       title="Delete the endpoint?"
       action="Delete"
-      typed={new URL(url).host}
+      typed={hostOf(url)}
       onConfirm={async () => {
         await remove.mutateAsync({ input: { id } })
         await navigate('/webhooks')

@@ -1,7 +1,7 @@
 import { Anchor, Group, Stack, Table } from '@mantine/core'
 import { Link } from 'react-router'
 
-import { AllDeliveriesDocument } from '../../../generated/console.ts'
+import { AllDeliveriesDocument, type AllDeliveriesQuery } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { Search } from '../../ui/inputs/search.tsx'
@@ -45,23 +45,29 @@ export function Page() {
           {(deliveries) => (
             <DataTable label="Deliveries" head={['Endpoint', ...DELIVERY_HEAD]} minWidth={1180}>
               {deliveries.map((delivery) => (
-                <Table.Tr key={delivery.id}>
-                  <Table.Td maw={240} {...WRITTEN}>
-                    {delivery.endpoint === null ? (
-                      'deleted'
-                    ) : (
-                      <Anchor component={Link} to={`/webhooks/${delivery.endpointId}`} size="sm">
-                        <Breakable text={delivery.endpoint.description ?? delivery.endpoint.url} />
-                      </Anchor>
-                    )}
-                  </Table.Td>
-                  <DeliveryCells delivery={delivery} />
-                </Table.Tr>
+                <Row key={delivery.id} delivery={delivery} />
               ))}
             </DataTable>
           )}
         </List>
       </Stack>
     </PageFrame>
+  )
+}
+
+function Row({ delivery }: { delivery: AllDeliveriesQuery['deliveries']['nodes'][number] }) {
+  return (
+    <Table.Tr>
+      <Table.Td maw={240} {...WRITTEN}>
+        {delivery.endpoint === null ? (
+          'deleted'
+        ) : (
+          <Anchor component={Link} to={`/webhooks/${delivery.endpointId}`} size="sm">
+            <Breakable text={delivery.endpoint.description ?? delivery.endpoint.url} />
+          </Anchor>
+        )}
+      </Table.Td>
+      <DeliveryCells delivery={delivery} />
+    </Table.Tr>
   )
 }

@@ -7,6 +7,7 @@ import { may } from '../../api/session.ts'
 import { Breakable } from '../../ui/breakable.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { formatNumber } from '../../ui/numbers.ts'
+import { pageName } from '../../ui/page-name.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { DeliveryStatusBadge } from './state.tsx'
@@ -46,17 +47,18 @@ export function DeliveryCells({ delivery, choice }: { delivery: ListedDeliveryFr
   )
 }
 
-/** The page that the event happened on, by its title; where it has none by its address. */
+/** The page that the event happened on, by its title; where it has none by its path. */
 export function PageOf({ discussion }: Pick<ListedDeliveryFragment, 'discussion'>) {
   if (discussion === null) return 'none: a test'
   const { id, title, url, externalId } = discussion
-  const name = title ?? url ?? externalId
+  const address = url ?? externalId
+  const name = pageName({ title, externalId: address })
   return may('moderate_content') ? (
-    <Anchor component={Link} to={`/discussions/${id}`} size="sm" lineClamp={2}>
+    <Anchor component={Link} to={`/discussions/${id}`} size="sm" lineClamp={2} title={address}>
       <Breakable text={name} />
     </Anchor>
   ) : (
-    <Text size="sm" lineClamp={2}>
+    <Text size="sm" lineClamp={2} title={address}>
       <Breakable text={name} />
     </Text>
   )

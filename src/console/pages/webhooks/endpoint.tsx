@@ -6,6 +6,7 @@ import { useApi } from '../../api/queries.ts'
 import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Found } from '../../ui/states.tsx'
+import { hostOf } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { Actions } from './actions.tsx'
 import { ALL } from './endpoint/event-types.tsx'
@@ -46,7 +47,7 @@ export function Page() {
   )
 }
 
-const titleOf = ({ description, url }: EndpointFragment): string => description ?? new URL(url).host
+const titleOf = ({ description, url }: EndpointFragment): string => description ?? hostOf(url)
 
 function Endpoint({ endpoint }: { endpoint: EndpointFragment }) {
   return (

@@ -10,16 +10,11 @@ import {
 import { useWrite } from '../../api/queries.ts'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { Form } from '../../ui/inputs/form.tsx'
+import { isMoment, localTime } from '../../ui/inputs/moment.ts'
 import { formatNumber } from '../../ui/numbers.ts'
 import { EVENT_TYPES } from './endpoint/event-types.tsx'
 
 const DAY_MS = 86_400_000
-
-/** A moment in the form of its input, in the viewer's time zone. */
-const localTime = (at: number): string =>
-  new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-
-const isMoment = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
 const LABELS = { from: 'From', to: 'To', eventTypes: 'Events' }
 

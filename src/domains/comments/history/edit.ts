@@ -225,10 +225,10 @@ export async function removeComment(
     const deleted = { ...comment, status: 'deleted' as const, deletedAt: now, pinnedAt: null }
     const tombstones = await changeView(sql, tenant.id, comment, deleted)
     if (author === null) {
-      const target = { action: 'comment.delete', targetType: 'comment', targetId: comment.id } as const
       const after = { ...toComment(deleted), ...givenIn(explanation) }
       const doer = doerOf(ctx)
-      await recordAuditOf(sql, doer, { ...target, before: toComment(comment), after })
+      const before = toComment(comment)
+      await recordAuditOf(sql, doer, { action: 'comment.delete', targetId: comment.id, before, after })
       await recordDecision(sql, doer, comment, { action: 'delete', now })
     }
     const audience = audienceOf(comment, deleted)

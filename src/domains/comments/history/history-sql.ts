@@ -1,5 +1,4 @@
-import type { Id } from '../../../core/ids.ts'
-import { firstIdAt } from '../../../core/ids.ts'
+import { firstIdAt, type Id } from '../../../core/ids.ts'
 import type { Sql } from '../../../core/database/database.ts'
 import { anyId } from '../../../core/database/lists.ts'
 import { statement } from '../../../core/database/statements.ts'

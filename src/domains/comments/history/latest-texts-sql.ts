@@ -21,4 +21,4 @@ const LATEST = statement(
 
 /** The texts of the last `limit` comments but for deleted ones, at most 2 MB of them. */
 export const readLatestTexts = (sql: Sql, tenantId: Id, limit: number): Promise<LatestText[]> =>
-  sql<LatestText>(LATEST, [tenantId, limit])
+  sql(LATEST, [tenantId, limit])

@@ -1,4 +1,5 @@
 import type { Id } from '../../../core/ids.ts'
+import { columns } from '../../../core/database/lists.ts'
 import type { Sql } from '../../../core/database/database.ts'
 import { statement } from '../../../core/database/statements.ts'
 
@@ -29,7 +30,7 @@ export const readStoredTexts = (
   sql: Sql,
   after: { tenantId: Id; id: Id },
   { limit, bytes }: { limit: number; bytes: number },
-): Promise<StoredText[]> => sql<StoredText>(READ, [after.tenantId, after.id, limit, bytes])
+): Promise<StoredText[]> => sql(READ, [after.tenantId, after.id, limit, bytes])
 
 // Pages are cached by the number of profile changes: a kept one would show the HTML of before.
 const REPLACE = statement(
@@ -53,11 +54,7 @@ export async function replaceRendered(
   sql: Sql,
   texts: readonly (StoredText & { bodyHtml: string })[],
 ): Promise<number> {
-  const [row] = await sql<{ changed: number }>(REPLACE, [
-    texts.map(({ tenantId }) => tenantId),
-    texts.map(({ id }) => id),
-    texts.map(({ revision }) => revision),
-    texts.map(({ bodyHtml }) => bodyHtml),
-  ])
+  const params = columns(texts, 'tenantId', 'id', 'revision', 'bodyHtml')
+  const [row] = await sql<{ changed: number }>(REPLACE, params)
   return row?.changed ?? 0
 }

@@ -144,4 +144,4 @@ const listBodies = (
   commentIds: readonly Id[],
   { before, limit }: Part,
   { areModerators, readerId }: Viewers,
-): Promise<BodyRow[]> => sql<BodyRow>(BODIES, [tenantId, commentIds, before, limit, areModerators, readerId])
+): Promise<BodyRow[]> => sql(BODIES, [tenantId, commentIds, before, limit, areModerators, readerId])

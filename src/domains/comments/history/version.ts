@@ -3,6 +3,7 @@ import { requireCaller } from '../../../core/access.ts'
 import { perApp } from '../../../core/app.ts'
 import type { Ctx } from '../../../core/context.ts'
 import { type Id, isId } from '../../../core/ids.ts'
+import { columns } from '../../../core/database/lists.ts'
 import type { Sql } from '../../../core/database/database.ts'
 import { statement } from '../../../core/database/statements.ts'
 import type { Span } from '../../../core/span.ts'
@@ -72,4 +73,4 @@ const VERSIONS = statement(
 
 /** The positions of discussions, and the profile versions of their tenants. */
 const selectVersions = (sql: Sql, keys: readonly VersionKey[]): Promise<VersionRow[]> =>
-  sql<VersionRow>(VERSIONS, [keys.map(({ tenantId }) => tenantId), keys.map(({ discussionId }) => discussionId)])
+  sql(VERSIONS, columns(keys, 'tenantId', 'discussionId'))

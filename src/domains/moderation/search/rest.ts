@@ -2,8 +2,7 @@ import { listOf, type RelayConnection, type RouteDefinition } from '../../../gra
 
 export const routes: readonly RouteDefinition[] = [
   {
-    method: 'GET',
-    path: '/comments',
+    route: 'GET /comments',
     summary: 'Search comments',
     description:
       "Returns the tenant's comments in any state. A request looks at 10 000 comments at most: a page that ends there is partial, may be short or empty, and has a nextCursor.",
@@ -16,7 +15,6 @@ export const routes: readonly RouteDefinition[] = [
         from: $from, to: $to, sort: $sort, first: $first, after: $after
       ) { partial ...CommentConnectionFields }
     }`,
-    status: 200,
     answer: ({ comments }: { comments: RelayConnection & { partial: boolean } }) => ({
       ...listOf(comments),
       partial: comments.partial,

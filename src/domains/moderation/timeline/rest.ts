@@ -1,11 +1,5 @@
 import type { RouteDefinition } from '../../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
-  {
-    method: 'GET',
-    path: '/readers/:readerId/timeline',
-    summary: "List a reader's timeline",
-    field: 'timeline',
-    status: 200,
-  },
+  { route: 'GET /readers/:readerId/timeline', summary: "List a reader's timeline", field: 'timeline' },
 ]

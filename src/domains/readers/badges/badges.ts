@@ -44,7 +44,6 @@ export async function setReaderBadges(ctx: Ctx, { readerId: id, ...input }: SetB
     const after = await sql.prisma.reader.update({ where, data: { assignedBadges: assigned, badges: shown } })
     await recordAudit(sql, ctx, {
       action: 'reader.set_badges',
-      targetType: 'reader',
       targetId: id,
       before: { badges: before.assignedBadges },
       after: { badges: assigned },

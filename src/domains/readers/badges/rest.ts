@@ -2,11 +2,9 @@ import type { RouteDefinition } from '../../../graphql/route.ts'
 
 export const routes: readonly RouteDefinition[] = [
   {
-    method: 'PUT',
-    path: '/readers/:readerId/badges',
+    route: 'PUT /readers/:readerId/badges',
     summary: 'Set the badges of a reader',
     field: 'setReaderBadges',
     select: 'reader { ...ReaderRecordFields }',
-    status: 200,
   },
 ]

@@ -24,7 +24,7 @@ export function setReaderTrust(ctx: Ctx, { readerId: id, trust }: SetTrust): Pro
     const where = { tenantId_id: { tenantId: tenant.id, id } }
     const after = await sql.prisma.reader.update({ where, data: { trust } })
     const change = { before: { trust: before.trust }, after: { trust } }
-    await recordAudit(sql, ctx, { action: 'reader.set_trust', targetType: 'reader', targetId: id, ...change })
+    await recordAudit(sql, ctx, { action: 'reader.set_trust', targetId: id, ...change })
     return after
   })
 }

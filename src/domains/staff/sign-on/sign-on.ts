@@ -134,8 +134,8 @@ async function memberFor(
     const [member] = await prisma.member.createManyAndReturn({ data, skipDuplicates: true })
     // An invitation, which does not lock the tenant, has just made one of this address.
     if (member === undefined) return memberFor(sql, tenantId, issuer, { subject, email, name, role })
-    const target = { action: 'member.sign_on', targetType: 'member', targetId: member.id } as const
-    await recordAuditOf(sql, actorOf(member.id), { ...target, after: shownMember(member) })
+    const record = { action: 'member.sign_on', targetId: member.id, after: shownMember(member) } as const
+    await recordAuditOf(sql, actorOf(member.id), record)
     return { member, ended: [] }
   }
   if (before.role === 'owner') throw refuseSignOn('owner')
@@ -146,7 +146,7 @@ async function memberFor(
     data: { ...own, name: before.name ?? name, invitationDigest: null, invitationExpiresAt: null },
   })
   if (bound !== null && bound.role === role) return { member, ended: [] }
-  const target = { action: 'member.sign_on', targetType: 'member', targetId: member.id } as const
+  const target = { action: 'member.sign_on', targetId: member.id } as const
   await recordAuditOf(sql, actorOf(member.id), { ...target, before: shownMember(before), after: shownMember(member) })
   const ended = before.role === role ? [] : await endSignIns(sql, { tenantId, memberId: member.id })
   return { member, ended }

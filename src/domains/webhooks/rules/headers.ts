@@ -5,6 +5,7 @@ import type { Id } from '../../../core/ids.ts'
 import { sealHeader } from '../../../core/delivery/own-headers.ts'
 import type { Settings } from '../../../core/settings/settings.ts'
 import { atMost } from '../../../core/input/texts.ts'
+import { wrong } from '../../../core/input/schemas.ts'
 
 const MAX_HEADERS = 10
 const MAX_NAME_LENGTH = 100
@@ -46,10 +47,10 @@ export const ownHeaders = (settings: HeaderSettings) =>
         name: atMost(MAX_NAME_LENGTH, z.string())
           .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be the name of a header')
           .transform((name) => name.toLowerCase())
-          .refine((name) => isAllowedName(name, settings), {
-            message: 'must not be a header that the service, HTTP or a proxy sets',
-            params: { code: 'not_allowed' },
-          }),
+          .refine(
+            (name) => isAllowedName(name, settings),
+            wrong('not_allowed', 'must not be a header that the service, HTTP or a proxy sets'),
+          ),
         value: atMost(MAX_VALUE_LENGTH, z.string())
           .regex(/^[!-~]([ -~\t]*[!-~])?$/, 'must be visible ASCII, without line breaks')
           .nullable()
@@ -57,10 +58,10 @@ export const ownHeaders = (settings: HeaderSettings) =>
       }),
     )
     .max(MAX_HEADERS)
-    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
-      message: 'must not repeat a name',
-      params: { code: 'repeated' },
-    })
+    .refine(
+      (list) => new Set(list.map(({ name }) => name)).size === list.length,
+      wrong('repeated', 'must not repeat a name'),
+    )
 
 type GivenHeaders = z.infer<ReturnType<typeof ownHeaders>>
 

@@ -9,7 +9,7 @@ import { type Id, isId, newId } from '../../../core/ids.ts'
 import type { TxSql } from '../../../core/database/database.ts'
 import { validate } from '../../../core/input/validate.ts'
 import type { Delivery } from '../../../generated/prisma/client.ts'
-import { lock, requireVerified, TARGET, tellWorkers } from '../change.ts'
+import { lock, requireVerified, tellWorkers } from '../change.ts'
 import { findDeliveriesIn, readBodies, requireEventType } from '../deliveries.ts'
 import { exampleEvent } from '../example.ts'
 import { eventTypesSchema } from '../input.ts'
@@ -66,7 +66,7 @@ export async function redeliverDeliveries(
     await copy(sql, ctx, endpointId, deliveryIds, copies)
     requireVerified(endpoint)
     const after = { deliveryIds, queued: copies }
-    await recordAudit(sql, ctx, { ...TARGET, action: 'webhook.redeliver', targetId: endpointId, after })
+    await recordAudit(sql, ctx, { action: 'webhook.redeliver', targetId: endpointId, after })
     return findDeliveriesIn(sql, tenant.id, endpointId, copies)
   })
   tellWorkers(ctx.app)
@@ -102,7 +102,7 @@ async function queued(
     await write(sql)
     requireVerified(endpoint)
     const { action, after } = audit
-    await recordAudit(sql, ctx, { ...TARGET, action, targetId: endpointId, after: { ...after, queued: id } })
+    await recordAudit(sql, ctx, { action, targetId: endpointId, after: { ...after, queued: id } })
     return (await findDeliveriesIn(sql, tenant.id, endpointId, [id]))[0]
   })
   if (delivery === undefined) throw new Error('a delivery is gone that was just written')
@@ -145,12 +145,7 @@ export async function replayWebhookEvents(ctx: Ctx, input: ReplayInput): Promise
     const { discussionIds } = endpoint
     const replay = { ...span, discussionIds, limit: MAX_REPLAYED, paceMs: PACE_MS }
     const count = await queue.replayEvents(sql, tenant.id, id, replay)
-    await recordAudit(sql, ctx, {
-      ...TARGET,
-      action: 'webhook.replay',
-      targetId: id,
-      after: { ...span, queued: count },
-    })
+    await recordAudit(sql, ctx, { action: 'webhook.replay', targetId: id, after: { ...span, queued: count } })
     return count
   })
   if (queuedCount > 0) tellWorkers(ctx.app)

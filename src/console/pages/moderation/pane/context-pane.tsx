@@ -9,12 +9,13 @@ import {
 import { useApi } from '../../../api/queries.ts'
 import { CommentStatusBadge } from '../../../ui/comment-status.tsx'
 import { textOf } from '../../../ui/mentions.ts'
+import { pageName } from '../../../ui/page-name.ts'
 import { Answered } from '../../../ui/states.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
 import { BanState } from '../../bans/ban.tsx'
 import { Notes } from '../../notes/notes.tsx'
-import { nameOf } from '../reader.tsx'
+import { SharedNames, useNameOf, useSharedNames } from '../reader.tsx'
 import type { QueueItem } from '../entries.ts'
 import { Decisions } from './decisions.tsx'
 
@@ -41,8 +42,25 @@ export function ContextPane({ comment }: { comment: QueueItem['comment'] }) {
   )
 }
 
-function Context({ context, comment }: { context: CommentContextQuery; comment: QueueItem['comment'] }) {
+interface ContextProps {
+  context: CommentContextQuery
+  comment: QueueItem['comment']
+}
+
+function Context(props: ContextProps) {
+  const { comment: around, discussion } = props.context
+  const others = [around?.parent, around?.parent?.parent, ...(around?.replies.nodes ?? [])]
+  const authors = [...others, ...(discussion?.comments.nodes ?? [])].map((each) => each?.author)
+  return (
+    <SharedNames value={useSharedNames([props.comment.author, ...authors])}>
+      <Parts {...props} />
+    </SharedNames>
+  )
+}
+
+function Parts({ context, comment }: ContextProps) {
   const { id, author } = comment
+  const nameOf = useNameOf()
   const { commentRevisions: texts, reader, decisions, bans, onReader, onComment } = context
   const parent = context.comment?.parent
   const replies = context.comment?.replies.nodes ?? []
@@ -131,6 +149,7 @@ function Lines({
   comments: readonly Line[]
   withState?: boolean
 }) {
+  const nameOf = useNameOf()
   if (comments.length === 0) return null
   return (
     <Stack gap={4}>
@@ -143,7 +162,7 @@ function Lines({
             <Group gap={6}>
               {(withState || status !== 'approved') && <CommentStatusBadge status={status} />}
               <Text size="xs" c="dimmed" {...WRITTEN}>
-                <bdi>{discussion === undefined ? nameOf(author) : (discussion.title ?? discussion.externalId)}</bdi>,{' '}
+                <bdi>{discussion === undefined ? nameOf(author) : pageName(discussion)}</bdi>,{' '}
                 <Time at={createdAt} size="xs" />
               </Text>
             </Group>

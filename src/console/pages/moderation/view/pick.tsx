@@ -10,6 +10,7 @@ import {
 } from '../../../../generated/console.ts'
 import { useApi } from '../../../api/queries.ts'
 import { namesApart } from '../../../ui/names-apart.ts'
+import { pageName } from '../../../ui/page-name.ts'
 import { WRITTEN } from '../../../ui/written.ts'
 
 interface PickProps {
@@ -57,7 +58,7 @@ export function PickDiscussion({ value, onChange }: PickProps) {
       onSearch={setSearch}
       found={data?.discussions.nodes ?? []}
       chosen={chosen.data?.discussion}
-      labelOf={({ title, externalId }) => title ?? externalId}
+      labelOf={pageName}
     />
   )
 }

@@ -40,6 +40,12 @@ export function shapeOfJson(json: Uint8Array): JsonShape {
  */
 export const hasNameTwice = ({ names }: JsonShape, parsed: unknown): boolean => names !== namesIn(parsed)
 
+/** Whether a JSON text nests no deeper than a request may, and has no name twice in an object. */
+export function isPlainJson(json: Uint8Array, parsed: unknown): boolean {
+  const shape = shapeOfJson(json)
+  return !shape.isTooDeep && !hasNameTwice(shape, parsed)
+}
+
 function namesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + namesIn(each), 0)
