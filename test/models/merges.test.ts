@@ -185,63 +185,60 @@ const HIDDEN = unnamed(
    ) x JOIN readers r ON r.tenant_id = x.tenant_id AND r.id = x.id WHERE x.tenant_id = $1 AND r.erasing_at IS NOT NULL`,
 )
 
-test(
-  'merges, one of them during an erasure, beside writes of the same readers lose nothing and leave nothing behind',
-  async () => {
-    for (let round = 0; round < effort(6, 1); round++) {
-      const world = await makeWorld()
-      const [a, b, c, d, e] = world.people as [Person, Person, Person, Person, Person]
-      await STEPS.post(world, { kind: 'post', a: 4, b: 1, c: 0 })
-      const [target] = [...world.comments.keys()]
-      const posted: { id: string; by: string }[] = []
-      const statuses = new Set<number>()
-      let isOver = false
-      const write = async ({ id, headers }: Person, n: number) => {
-        const path = `/discussions/by-external/page-${n % PAGES}/comments`
-        const sent = [
-          service.call('POST', path, { body: { body: `text ${n}` }, headers }).then((answer) => {
-            if (answer.status === 201) posted.push({ id: answer.json.id, by: id })
-            return answer
-          }),
-          service.call('POST', `/comments/${target}/reactions`, { body: { type: choose(TYPES, n) }, headers }),
-          service.call('POST', `/comments/${target}/report`, { body: { reason: 'other' }, headers }),
-        ]
-        for (const answer of await Promise.all(sent)) statuses.add(answer.status)
-      }
-      const writers = world.people.map(async (person, k) => {
-        for (let n = k; !isOver; n += READERS) await write(person, n)
-      })
-      const merge = async (from: Person, into: Person): Promise<number> => {
-        for (;;) {
-          const request = { body: { into: into.id }, headers: keyOf(world) }
-          const { status } = await service.call('POST', `/readers/${from.id}/merge`, request)
-          if (status !== 503) return status
-        }
-      }
-      const ban = service.call('POST', `/readers/${b.id}/ban`, { body: { shadow: true }, headers: keyOf(world) })
-      // One into the other and back, at the same time: one of them finds its target gone.
-      const both = await Promise.all([merge(a, b), merge(b, a)])
-      expect(both.toSorted()).toEqual([200, 404])
-      await ban
-      const [gone, stays] = both[0] === 200 ? [a, b] : [b, a]
-      const erased = service.call('DELETE', `/readers/${d.id}`, { headers: keyOf(world) })
-      const chain = await Promise.all([merge(stays, c), merge(d, c)])
-      expect(chain[0]).toBe(200)
-      expect([200, 404, 409]).toContain(chain[1])
-      expect([204, 404]).toContain((await erased).status)
-      isOver = true
-      await Promise.all(writers)
-      for (const status of statuses) expect([200, 201, 409, 503, 403, 404]).toContain(status)
-
-      const found = await service.app.db.query<{ id: string; who: string | null }>(AUTHORS, [world.tenant.tenant.id])
-      const authors = new Map(found.map(({ id, who }) => [id, who]))
-      for (const { id, by } of posted) {
-        if ([gone.id, stays.id, c.id].includes(by)) expect(authors.get(id)).toBe(c.id)
-        if (by === e.id) expect(authors.get(id)).toBe(e.id)
-      }
-      expect(await service.app.db.query(HIDDEN, [world.tenant.tenant.id])).toEqual([])
-      await expectExactCounts(service.app.db, world.tenant.tenant.id)
-      await foldWaiting(service.app)
+test('merges, one of them during an erasure, beside writes of the same readers lose nothing and leave nothing behind', async () => {
+  for (let round = 0; round < effort(6, 1); round++) {
+    const world = await makeWorld()
+    const [a, b, c, d, e] = world.people as [Person, Person, Person, Person, Person]
+    await STEPS.post(world, { kind: 'post', a: 4, b: 1, c: 0 })
+    const [target] = [...world.comments.keys()]
+    const posted: { id: string; by: string }[] = []
+    const statuses = new Set<number>()
+    let isOver = false
+    const write = async ({ id, headers }: Person, n: number) => {
+      const path = `/discussions/by-external/page-${n % PAGES}/comments`
+      const sent = [
+        service.call('POST', path, { body: { body: `text ${n}` }, headers }).then((answer) => {
+          if (answer.status === 201) posted.push({ id: answer.json.id, by: id })
+          return answer
+        }),
+        service.call('POST', `/comments/${target}/reactions`, { body: { type: choose(TYPES, n) }, headers }),
+        service.call('POST', `/comments/${target}/report`, { body: { reason: 'other' }, headers }),
+      ]
+      for (const answer of await Promise.all(sent)) statuses.add(answer.status)
     }
-  },
-)
+    const writers = world.people.map(async (person, k) => {
+      for (let n = k; !isOver; n += READERS) await write(person, n)
+    })
+    const merge = async (from: Person, into: Person): Promise<number> => {
+      for (;;) {
+        const request = { body: { into: into.id }, headers: keyOf(world) }
+        const { status } = await service.call('POST', `/readers/${from.id}/merge`, request)
+        if (status !== 503) return status
+      }
+    }
+    const ban = service.call('POST', `/readers/${b.id}/ban`, { body: { shadow: true }, headers: keyOf(world) })
+    // One into the other and back, at the same time: one of them finds its target gone.
+    const both = await Promise.all([merge(a, b), merge(b, a)])
+    expect(both.toSorted()).toEqual([200, 404])
+    await ban
+    const [gone, stays] = both[0] === 200 ? [a, b] : [b, a]
+    const erased = service.call('DELETE', `/readers/${d.id}`, { headers: keyOf(world) })
+    const chain = await Promise.all([merge(stays, c), merge(d, c)])
+    expect(chain[0]).toBe(200)
+    expect([200, 404, 409]).toContain(chain[1])
+    expect([204, 404]).toContain((await erased).status)
+    isOver = true
+    await Promise.all(writers)
+    for (const status of statuses) expect([200, 201, 409, 503, 403, 404]).toContain(status)
+
+    const found = await service.app.db.query<{ id: string; who: string | null }>(AUTHORS, [world.tenant.tenant.id])
+    const authors = new Map(found.map(({ id, who }) => [id, who]))
+    for (const { id, by } of posted) {
+      if ([gone.id, stays.id, c.id].includes(by)) expect(authors.get(id)).toBe(c.id)
+      if (by === e.id) expect(authors.get(id)).toBe(e.id)
+    }
+    expect(await service.app.db.query(HIDDEN, [world.tenant.tenant.id])).toEqual([])
+    await expectExactCounts(service.app.db, world.tenant.tenant.id)
+    await foldWaiting(service.app)
+  }
+})
