@@ -91,7 +91,7 @@ test('a moderator gets the parent and the counts after each change of state', as
 })
 
 test('a bulk action brings each comment as it is after it, in one statement', async () => {
-  const ids = []
+  const ids: string[] = []
   for (let n = 0; n < 3; n++) ids.push((await run(CREATE, { page: 'bulk' }, ann)).comment.id)
   const mutation = `mutation ($ids: [ID!]!) { moderateComments(input: { ids: $ids, action: reject }) {
     outcomes { commentId ok comment { id status discussion { commentCount } } } } }`

@@ -75,7 +75,10 @@ test('a banned word refuses what has it, in the text as written and as shown', a
     'anti**spam**mer',
   ]
   for (const body of refused) {
-    const json = await service.ok('POST', '/discussions/by-external/words/comments', { body }, await service.as('ann'))
+    const { json } = await service.call('POST', '/discussions/by-external/words/comments', {
+      body: { body },
+      headers: await service.as('ann'),
+    })
     expect(json.errors, body).toMatchObject([{ pointer: '/body', code: 'banned_word' }])
   }
   for (const body of ['Vitamin C', 'a fine day', 'Các bạn', 'グローバル企業の話', 'a > b']) await post(body)

@@ -8,12 +8,12 @@ import { comment } from '../harness/transfer.ts'
 
 const RULES = {
   source: 'jsonl',
+  setsStaff: true,
   settings: tenantSettings({}),
   authors: new Map<string, string>(),
   page: null,
   addresses: new Map<string, string>(),
   keepsQuery: false,
-  setsStaff: true,
   now: new Date(),
 }
 

@@ -171,8 +171,8 @@ async function findNewPages(ctx: Ctx, externalIds: readonly string[]): Promise<s
   if (externalIds.length === 0) return []
   const known = await findDiscussionIds(ctx, externalIds)
   const isDots = (externalId: string): boolean => isDotSegment(externalId) && !known.has(externalId)
-  const dots = externalIds.findIndex(isDots)
-  if (dots >= 0) throw invalid(`/externalIds/${dots}`, 'invalid', DOT_SEGMENT)
+  const refused = externalIds.findIndex(isDots)
+  if (refused >= 0) throw invalid(`/externalIds/${refused}`, 'invalid', DOT_SEGMENT)
   return externalIds.filter((externalId) => !known.has(externalId)).sort()
 }
 

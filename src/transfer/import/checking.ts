@@ -15,7 +15,7 @@ export interface Rules extends PageRules {
   source: string
   /** Whether it is an export of this service, whose ids are kept. */
   keepsIds: boolean
-  /** Whether it may set who signs in to the console: an upload may come from an admin who may not. */
+  /** Whether it may set who signs in to the console. An upload may be of an admin, who may not. */
   setsStaff: boolean
   settings: Pick<TenantSettings, 'reactionTypes'>
   /** The tenant's own ids of readers, by lower-case e-mail address or by id at the source. */

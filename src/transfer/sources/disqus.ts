@@ -50,8 +50,8 @@ interface Reading {
   /** The ids of deleted threads. */
   deleted: Set<string>
   /**
-   * Deleted threads that were not yielded yet. They wait for the others, whose title and state count
-   * where several threads are of one page.
+   * Deleted threads that were not yielded yet. They wait for the others, whose title and state
+   * count where several threads are of one page.
    */
   waiting: Found[]
 }

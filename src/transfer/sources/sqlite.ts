@@ -44,8 +44,8 @@ interface Table {
 /**
  * Reads tables of an SQLite database, page by page (sqlite.org/fileformat2.html). SQLite itself
  * would run what the file brings along: a view or a computed column that never ends stops the whole
- * process. Here each page is read once, whatever the file says, and its rows have no more bytes than
- * the page.
+ * process. Here each page is read once, whatever the file says, and its rows have no more bytes
+ * than the page.
  */
 export class SqliteFile {
   readonly #read: (from: number, length: number) => Promise<Buffer>
@@ -93,7 +93,7 @@ export class SqliteFile {
     }
   }
 
-  /** The rows of a table by their rowids. Throws DamagedDatabase if it is none, or lacks a column. */
+  /** The rows of a table by their rowids. Throws DamagedDatabase, also without a column. */
   async *rowsOf(name: string, columns: readonly string[]): AsyncGenerator<SqliteRow> {
     this.#seen.fill(0)
     const table = await this.#tableOf(name)
@@ -254,7 +254,7 @@ const ROWID = /^\S+\s+INTEGER\s+PRIMARY\s+KEY\b/i
 /** Computed columns are not in the rows. */
 const COMPUTED = /\bGENERATED\b|\bAS\s*\(/i
 
-/** The columns of a table by the statement that made it. Throws DamagedDatabase for what is no table. */
+/** The columns of a table by the statement that made it. Throws DamagedDatabase. */
 function columnsOf(statement: string): Omit<Table, 'root'> {
   if (statement.length > MAX_STATEMENT) throw damaged()
   // SQLite keeps the comments of a statement.

@@ -203,7 +203,10 @@ function timesOf(record: XmlRecord, reading: Reading): { createdAt: string | nul
 const MAX_OFFSET_MS = 14 * 3_600_000
 const DAY_MS = 24 * 3_600_000
 const MAX_DAYS_APART = 30
-/** They are held in memory. Beyond this number or length, only offsets from earlier in the file count. */
+/**
+ * They are held in memory. Beyond this number or length, only offsets from earlier in the file
+ * count.
+ */
 const MAX_WAITING = 1000
 const MAX_WAITING_LENGTH = 32 * 1024 * 1024
 
