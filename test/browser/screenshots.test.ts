@@ -91,7 +91,8 @@ describe.runIf(hasBrowser && process.env.SCREENSHOTS !== undefined)('pictures (m
   test('the overview', async () => {
     const page = await desk.visit('/?span=30d')
     await page.getByRole('button', { name: 'Hide', exact: true }).click()
-    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    const bars = () => page.locator('.recharts-bar-rectangle').count()
+    await vi.waitFor(async () => expect(await bars()).toBeGreaterThan(0), WAIT)
     await shoot(page, 'overview')
   })
 })
