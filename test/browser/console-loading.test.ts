@@ -11,7 +11,7 @@ describeInBrowser('Loading the pages of the console', () => {
   const desk = openDesk()
 
   test('offline, a page that is not loaded yet says so inside the console, and loads once the network is back', async () => {
-    const page = await visitConsole(desk.browser, desk.service)
+    const page = await visitConsole(desk.browser, desk.service, '/', { isBroken: true })
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.context().setOffline(true)
     const navigation = page.getByRole('navigation', { name: 'Pages' })
@@ -28,7 +28,7 @@ describeInBrowser('Loading the pages of the console', () => {
   })
 
   test('a page whose file fails just as the network comes back is loaded once more', async () => {
-    const page = await visitConsole(desk.browser, desk.service)
+    const page = await visitConsole(desk.browser, desk.service, '/', { isBroken: true })
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     let requests = 0
     await page.route(PAGE_FILES, async (route) => {
@@ -47,7 +47,7 @@ describeInBrowser('Loading the pages of the console', () => {
     // The overview has charts from the first comment on.
     const body = { body: 'Finally.' }
     await desk.ok('POST', '/discussions/by-external/harbour/comments', body, await desk.service.as('ann'))
-    const page = await visitConsole(desk.browser, desk.service, '/keys')
+    const page = await visitConsole(desk.browser, desk.service, '/keys', { isBroken: true })
     const navigation = page.getByRole('navigation', { name: 'Pages' })
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     await page.route(/\/console\/$/, (document) => document.abort())
@@ -64,7 +64,7 @@ describeInBrowser('Loading the pages of the console', () => {
   })
 
   test('a file that an upgrade has removed makes the console reload itself once', async () => {
-    const page = await visitConsole(desk.browser, desk.service)
+    const page = await visitConsole(desk.browser, desk.service, '/', { isBroken: true })
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.evaluate('globalThis.isFirstPage = true')
     let isGone = true

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { bearing, fromElsewhere, NOBODY, tokenFor } from '../harness/members.ts'
 import { refusalIn } from '../harness/refusal.ts'
-import { type Headers, type TestResponse, type TestTenant, startService, useService } from '../harness/service.ts'
+import { type Headers, type TestResponse, type TestTenant, startOwn, useService } from '../harness/service.ts'
 
 const CONSOLE = { 'x-requested-with': 'engagement-console' }
 const SAME = { 'sec-fetch-site': 'same-origin' }
@@ -50,29 +50,25 @@ describe('the cookie of the console', () => {
   })
 
   test('has the prefix __Host- and Secure under https, and no other name counts there', async () => {
-    const secure = await startService({ worker: false, env: { BASE_URL: 'https://comments.example' } })
-    try {
-      const answer = await secure.call('POST', '/admin/auth/login', {
-        headers: { ...NOBODY, ...CONSOLE, ...SAME },
-        body: secure.admin,
-      })
-      expect(cookieIn(answer)).toMatch(/^__Host-engagement-console=eyJ.+; Path=\/; HttpOnly; SameSite=Strict; Secure$/)
-      const cookie = pairIn(answer)
-      expect((await me({ ...CONSOLE, ...SAME, cookie }, secure)).status).toBe(200)
-      // A sibling subdomain can set a cookie without the prefix for the whole domain.
-      const tossed = cookie.replace('__Host-', '')
-      expect(codeOf(await me({ ...CONSOLE, ...SAME, cookie: tossed }, secure))).toBe('missing_credentials')
-      expect(
-        (await me({ ...CONSOLE, ...SAME, cookie: `${tossed.replace(/=.+/, '=x')}; ${cookie}` }, secure)).status,
-      ).toBe(200)
-      // A browser that sends no Sec-Fetch-Site sends the origin with what changes something.
-      const withOrigin = (origin: string) => me({ ...CONSOLE, origin, cookie }, secure)
-      expect((await withOrigin('https://comments.example')).status).toBe(200)
-      for (const other of ['https://evil.example', 'http://comments.example', 'https://comments.example:8443', 'null'])
-        expect(codeOf(await withOrigin(other)), other).toBe('missing_credentials')
-    } finally {
-      await secure.close()
-    }
+    const secure = await startOwn({ env: { BASE_URL: 'https://comments.example' } })
+    const answer = await secure.call('POST', '/admin/auth/login', {
+      headers: { ...NOBODY, ...CONSOLE, ...SAME },
+      body: secure.admin,
+    })
+    expect(cookieIn(answer)).toMatch(/^__Host-engagement-console=eyJ.+; Path=\/; HttpOnly; SameSite=Strict; Secure$/)
+    const cookie = pairIn(answer)
+    expect((await me({ ...CONSOLE, ...SAME, cookie }, secure)).status).toBe(200)
+    // A sibling subdomain can set a cookie without the prefix for the whole domain.
+    const tossed = cookie.replace('__Host-', '')
+    expect(codeOf(await me({ ...CONSOLE, ...SAME, cookie: tossed }, secure))).toBe('missing_credentials')
+    expect(
+      (await me({ ...CONSOLE, ...SAME, cookie: `${tossed.replace(/=.+/, '=x')}; ${cookie}` }, secure)).status,
+    ).toBe(200)
+    // A browser that sends no Sec-Fetch-Site sends the origin with what changes something.
+    const withOrigin = (origin: string) => me({ ...CONSOLE, origin, cookie }, secure)
+    expect((await withOrigin('https://comments.example')).status).toBe(200)
+    for (const other of ['https://evil.example', 'http://comments.example', 'https://comments.example:8443', 'null'])
+      expect(codeOf(await withOrigin(other)), other).toBe('missing_credentials')
   })
 
   test.each<[string, Headers]>([

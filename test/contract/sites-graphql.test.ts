@@ -8,7 +8,7 @@ import { addressBucket } from '../../src/core/limits.ts'
 import { documentOf, isOpen, ROOT_FIELDS } from '../harness/browser-fields.ts'
 import { followBy } from '../harness/follow-by.ts'
 import { DESCRIBED_ROUTES, requestOf, sampleOf } from '../harness/routes.ts'
-import { startService, useService, type TestResponse } from '../harness/service.ts'
+import { startOwn, useService, type TestResponse } from '../harness/service.ts'
 import { addSite, keyOf, ORIGIN, type TestSite } from '../harness/sites.ts'
 
 const service = useService()
@@ -340,36 +340,29 @@ describe('limits', () => {
   })
 
   test('a reader and an address have the buckets that they have at the routes of pages', async () => {
-    const strict = await startService({
-      worker: false,
-      env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '50' },
-    })
-    try {
-      const own = await addSite(strict, strict)
-      const at = async (as?: string) =>
-        answerOf(
-          await fetch(`${strict.url}/graphql`, {
-            method: 'POST',
-            headers: headersOf({ of: own, as }),
-            body: JSON.stringify({ query: SETTINGS }),
-          }),
-        )
-      const as = await own.token({ sub: 'busy' })
-      expect((await at(as)).status).toBe(200)
-      strict.app.limits.charge('siteReader', `${strict.tenant.id}/busy`, { perSecond: 20, burst: 200 }, 100_000)
-      const limited = await at(as)
-      expect([limited.status, codeOf(limited)]).toEqual([429, 'rate_limited'])
-      expect(limited.headers.get('access-control-allow-origin')).toBe(ORIGIN)
-      expect((await at()).status).toBe(200)
-      const rate = { perSecond: 1, burst: 50 }
-      strict.app.limits.charge('site', `${own.id}/${addressBucket('127.0.0.1')}`, rate, 100_000)
-      // Before the token is looked at.
-      expect((await at('not a token')).status).toBe(429)
-      expect((await own.ask('GET', '/settings')).status).toBe(429)
-      expect((await strict.call('GET', '/discussions')).status).toBe(200)
-    } finally {
-      await strict.close()
-    }
+    const strict = await startOwn({ env: { UNAUTHENTICATED_RATE_PER_SECOND: '1', UNAUTHENTICATED_RATE_BURST: '50' } })
+    const own = await addSite(strict, strict)
+    const at = async (as?: string) =>
+      answerOf(
+        await fetch(`${strict.url}/graphql`, {
+          method: 'POST',
+          headers: headersOf({ of: own, as }),
+          body: JSON.stringify({ query: SETTINGS }),
+        }),
+      )
+    const as = await own.token({ sub: 'busy' })
+    expect((await at(as)).status).toBe(200)
+    strict.app.limits.charge('siteReader', `${strict.tenant.id}/busy`, { perSecond: 20, burst: 200 }, 100_000)
+    const limited = await at(as)
+    expect([limited.status, codeOf(limited)]).toEqual([429, 'rate_limited'])
+    expect(limited.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect((await at()).status).toBe(200)
+    const rate = { perSecond: 1, burst: 50 }
+    strict.app.limits.charge('site', `${own.id}/${addressBucket('127.0.0.1')}`, rate, 100_000)
+    // Before the token is looked at.
+    expect((await at('not a token')).status).toBe(429)
+    expect((await own.ask('GET', '/settings')).status).toBe(429)
+    expect((await strict.call('GET', '/discussions')).status).toBe(200)
   })
 })
 

@@ -4,7 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { createAdmin } from '../../src/domains/bootstrap/bootstrap.ts'
 import { changeMember, operatorOf, removeMember } from '../../src/domains/staff/membership.ts'
 import { setPassword } from '../../src/domains/staff/operators.ts'
-import { startService, useService } from '../harness/service.ts'
+import { startOwn, useService } from '../harness/service.ts'
 import { openStream } from '../harness/stream-client.ts'
 import { unnamed } from '../harness/sql.ts'
 import { expectProblem, useStreams } from '../harness/streams.ts'
@@ -206,14 +206,10 @@ describe('credentials of a stream', () => {
   })
 
   test('?token= that is switched off: 401 missing_credentials', async () => {
-    const own = await startService({ env: { STREAM_TOKEN_ENABLED: 'false' }, worker: false })
-    try {
-      const refused = await openStream(`${own.url}/api/v1/stream/${newId()}?token=${own.apiKey}`)
-      await expectProblem(refused, 401, 'missing_credentials')
-      expect(refused.headers.deprecation).toBeUndefined()
-    } finally {
-      await own.close()
-    }
+    const own = await startOwn({ env: { STREAM_TOKEN_ENABLED: 'false' } })
+    const refused = await openStream(`${own.url}/api/v1/stream/${newId()}?token=${own.apiKey}`)
+    await expectProblem(refused, 401, 'missing_credentials')
+    expect(refused.headers.deprecation).toBeUndefined()
   })
 
   test('?token= and Authorization accept an admin token', async () => {

@@ -100,4 +100,4 @@ async function run(commands: [place: number, [action: Action | 'edit', by: numbe
 test('however decisions follow each other, each wait of a comment counts once, by the last one', async () => {
   const property = fc.asyncProperty(history, run)
   await fc.assert(property, { numRuns: effort(60, 3) })
-}, 300_000)
+})
