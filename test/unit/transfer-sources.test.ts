@@ -15,6 +15,7 @@ import { disqus } from '../../src/transfer/sources/disqus.ts'
 import { readBytes } from '../../src/transfer/sources/files.ts'
 import { isso } from '../../src/transfer/sources/isso.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
+import { SqliteFile } from '../../src/transfer/sources/sqlite.ts'
 import { Tally } from '../../src/transfer/sources/tally.ts'
 import { timeOf } from '../../src/transfer/sources/times.ts'
 import { wordpress } from '../../src/transfer/sources/wordpress.ts'
@@ -363,6 +364,61 @@ describe('isso', () => {
         bodies.map((body, n) => `${n * 3 + 1} ${body}`),
       )
     }
+  })
+
+  test.each([
+    '"id" INTEGER, "uri" TEXT UNIQUE, "title" TEXT, PRIMARY KEY("id" AUTOINCREMENT)',
+    '[id] INTEGER, uri TEXT, title TEXT, CONSTRAINT of_threads PRIMARY KEY ([id])',
+    'id INTEGER NOT NULL PRIMARY KEY, uri TEXT, title TEXT',
+    'id INTEGER PRIMARY KEY DESC, uri TEXT, title TEXT',
+    'id INTEGER, uri TEXT, title TEXT, PRIMARY KEY (id, uri)',
+  ])('reads the ids of a table that another tool has made again: %s', async (columns) => {
+    const path = join(folder, `again-${columns.length}.db`)
+    const database = new sqlite.Database(path)
+    database.exec(`CREATE TABLE threads (${columns}); INSERT INTO threads (id, uri) VALUES (7, '/a'), (12, '/b')`)
+    database.close()
+    const ids: unknown[] = []
+    const reading = SqliteFile.reading(path, (opened) => opened.rowsOf('threads', ['id', 'uri']))
+    for await (const { values } of reading) ids.push(values)
+    expect(ids).toEqual([
+      { id: 7, uri: '/a' },
+      { id: 12, uri: '/b' },
+    ])
+  })
+
+  test('reads at most so many blocks of an upload', async () => {
+    const path = join(folder, 'blocks.db')
+    const database = new sqlite.Database(path)
+    database.exec(`CREATE TABLE threads (id INTEGER PRIMARY KEY, uri);
+      INSERT INTO threads VALUES (1, hex(zeroblob(1000000))), (2, hex(zeroblob(1000000)))`)
+    database.close()
+    const content = readFileSync(path)
+    const upload = {
+      name: 'blocks.db',
+      bytes: content.length,
+      async *read(from: number) {
+        yield content.subarray(from)
+      },
+    }
+    const rowsIn = async (file: string | typeof upload, most?: number): Promise<number> => {
+      let rows = 0
+      const reading = SqliteFile.reading(file, (opened) => opened.rowsOf('threads', ['id']), most)
+      for await (const _row of reading) rows++
+      return rows
+    }
+    await expect(rowsIn(upload)).resolves.toBe(2)
+    await expect(rowsIn(upload, 4)).resolves.toBe(2)
+    await expect(rowsIn(upload, 3)).rejects.toThrow('its pages lie too far apart: run `VACUUM` on it first')
+    await expect(rowsIn(path, 2)).resolves.toBe(2)
+  })
+
+  test('refuses more columns than a table of Isso has', async () => {
+    const path = join(folder, 'columns.db')
+    const database = new sqlite.Database(path)
+    const columns = Array.from({ length: 100 }, (_, n) => `c${n}`)
+    database.exec(`CREATE TABLE threads (id INTEGER PRIMARY KEY, uri, title, ${columns.join()})`)
+    database.close()
+    await expect(readAll(isso, path)).rejects.toThrow('it is no database of Isso')
   })
 
   const COMMENTS = "1 AS tid, 1 AS id, NULL AS parent, 1 AS created, NULL AS modified, 1 AS mode, 'a' AS text"

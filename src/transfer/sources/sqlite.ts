@@ -19,12 +19,17 @@ const HEADER_BYTES = 100
 /** What is read of the file at once: a part of an upload. */
 const BLOCK_BYTES = 1024 * 1024
 const MAX_BLOCKS = 8
+/** How often a block of an upload is read: 20 times as much as an upload may have. */
+const MAX_READS = 20_000
 const MAX_ROW_BYTES = 4 * 1024 * 1024
 /** Far longer than the statement of any table of a comment system. */
 const MAX_STATEMENT = 10_000
 
 const INTERIOR = 5
 const LEAF = 13
+
+/** Isso has 15. Each row is read for all columns of its table. */
+const MAX_COLUMNS = 100
 
 /** More levels of pages than SQLite makes. */
 const MAX_DEPTH = 20
@@ -37,7 +42,7 @@ const damaged = (): DamagedDatabase => new DamagedDatabase()
 interface Table {
   root: number
   columns: readonly string[]
-  /** The column that stands for the rowid, which rows leave out. */
+  /** The column that may stand for the rowid: then rows have null in its place. */
   rowidColumn: string | null
 }
 
@@ -56,23 +61,35 @@ export class SqliteFile {
   readonly #decode: (bytes: Buffer) => string
   /** A bit for each page that was read. */
   readonly #seen: Uint8Array
+  #readsLeft: number
 
-  private constructor(read: (from: number, length: number) => Promise<Buffer>, header: Buffer, bytes: number) {
+  private constructor(
+    read: (from: number, length: number) => Promise<Buffer>,
+    { header, bytes, most }: { header: Buffer; bytes: number; most: number },
+  ) {
     this.#read = read
+    this.#readsLeft = most
     const given = header.readUInt16BE(16)
     this.#pageBytes = given === 1 ? 65_536 : given
     this.#usable = this.#pageBytes - header.readUInt8(20)
     const isPowerOfTwo = (this.#pageBytes & (this.#pageBytes - 1)) === 0
     if (this.#pageBytes < 512 || !isPowerOfTwo || this.#usable < 480) throw damaged()
     if (header.readUInt8(19) !== 1)
-      throw new SourceError('a part of it is in another file: run `PRAGMA journal_mode = DELETE` on it first')
+      throw new SourceError('a part of it may be in another file: run `PRAGMA journal_mode = DELETE` on it first')
     const decoder = new TextDecoder(['utf-8', 'utf-8', 'utf-16le', 'utf-16be'][header.readUInt32BE(56)] ?? 'utf-8')
     this.#decode = (content) => decoder.decode(content)
     this.#seen = new Uint8Array(Math.ceil((bytes / this.#pageBytes + 1) / 8))
   }
 
-  /** Runs `use` with a database. Throws SourceError for another file, and DamagedDatabase. */
-  static async *reading<T>(file: SourceFile, use: (database: SqliteFile) => AsyncIterable<T>): AsyncGenerator<T> {
+  /**
+   * Runs `use` with a database. Throws SourceError for another file, and DamagedDatabase. Of an
+   * upload at most `most` blocks are read: its pages may lie so that each one costs a block.
+   */
+  static async *reading<T>(
+    file: SourceFile,
+    use: (database: SqliteFile) => AsyncIterable<T>,
+    most = MAX_READS,
+  ): AsyncGenerator<T> {
     const handle = typeof file === 'string' ? await open(file) : null
     try {
       const bytes = typeof file === 'string' ? ((await handle?.stat())?.size ?? 0) : file.bytes
@@ -84,7 +101,7 @@ export class SqliteFile {
       const header = await read(0, HEADER_BYTES)
       if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new SourceError('it is no SQLite database')
       if (header.length < HEADER_BYTES) throw damaged()
-      yield* use(new SqliteFile(read, header, bytes))
+      yield* use(new SqliteFile(read, { header, bytes, most: typeof file === 'string' ? Infinity : most }))
     } catch (error) {
       // Of a Buffer: the file points beyond a page.
       throw error instanceof RangeError ? damaged() : error
@@ -107,8 +124,8 @@ export class SqliteFile {
     for await (const { values } of this.#rows(schema, new Set(schema.columns))) {
       if (values?.type !== 'table' || String(values.name).toLowerCase() !== name) continue
       const { sql, rootpage } = values
-      if (typeof sql !== 'string' || typeof rootpage !== 'number') throw damaged()
-      return { root: rootpage, ...columnsOf(sql) }
+      if (typeof sql !== 'string' || !Number.isSafeInteger(rootpage)) throw damaged()
+      return { root: Number(rootpage), ...columnsOf(sql) }
     }
     throw damaged()
   }
@@ -182,7 +199,8 @@ export class SqliteFile {
       let type = 0
       if (head < headerBytes) [type, head] = varint(row, head)
       const length = lengthOf(type)
-      if (wanted.has(column)) values[column] = column === rowidColumn ? rowid : this.#value(row, at, type, length)
+      const isRowid = type === 0 && column === rowidColumn
+      if (wanted.has(column)) values[column] = isRowid ? rowid : this.#value(row, at, type, length)
       at += length
     }
     return values
@@ -215,6 +233,7 @@ export class SqliteFile {
   async #block(n: number): Promise<Buffer> {
     const known = this.#blocks.get(n)
     if (known !== undefined) return known
+    if (this.#readsLeft-- <= 0) throw new SourceError('its pages lie too far apart: run `VACUUM` on it first')
     const block = await this.#read(n * BLOCK_BYTES, BLOCK_BYTES)
     const [oldest] = this.#blocks.keys()
     if (this.#blocks.size >= MAX_BLOCKS && oldest !== undefined) this.#blocks.delete(oldest)
@@ -250,7 +269,10 @@ function lengthOf(type: number): number {
 
 const TABLE = /^CREATE TABLE\s+(?:"[^"]*"|'[^']*'|`[^`]*`|\[[^\]]*\]|\w+)\s*\(/i
 const CONSTRAINT = /^(?:CONSTRAINT|PRIMARY|UNIQUE|CHECK|FOREIGN)\b/i
-const ROWID = /^\S+\s+INTEGER\s+PRIMARY\s+KEY\b/i
+const INTEGER = /^\S+\s+INTEGER\b/i
+const IS_KEY = /\bPRIMARY\s+KEY\b/i
+/** A key that stands behind the columns, as some tools write it. */
+const KEY = /\bPRIMARY\s+KEY\s*\(\s*["'`[]?(\w+)["'`\]]?(?:\s+\w+)?\s*\)/i
 /** Computed columns are not in the rows. */
 const COMPUTED = /\bGENERATED\b|\bAS\s*\(/i
 
@@ -262,13 +284,20 @@ function columnsOf(statement: string): Omit<Table, 'root'> {
   const head = TABLE.exec(text)
   if (head === null || COMPUTED.test(text)) throw damaged()
   const columns: string[] = []
+  const integers = new Set<string>()
   let rowidColumn: string | null = null
   for (const part of partsOf(text.slice(head[0].length))) {
-    if (CONSTRAINT.test(part)) continue
+    if (CONSTRAINT.test(part)) {
+      const key = KEY.exec(part)?.[1]?.toLowerCase() ?? ''
+      if (integers.has(key)) rowidColumn = key
+      continue
+    }
     const name = (/^["'`[]?(\w+)/.exec(part)?.[1] ?? '').toLowerCase()
-    if (ROWID.test(part)) rowidColumn = name
+    if (INTEGER.test(part)) integers.add(name)
+    if (integers.has(name) && IS_KEY.test(part)) rowidColumn = name
     columns.push(name)
   }
+  if (columns.length > MAX_COLUMNS) throw damaged()
   return { columns, rowidColumn }
 }
 
