@@ -81,8 +81,10 @@ describeInBrowser('what the widget does when things go wrong', () => {
     await paper.post(article, 'bob', 'Before')
     const bob = await paper.read(article, { as: 'bob' })
     const { data: readers } = await paper.call('GET', '/readers?externalId=bob')
+    // A page that hears of the ban first has no field.
+    await bob.thread.getByRole('textbox', { name: 'Write a comment' }).fill('The same words')
     await paper.call('POST', `/readers/${readers[0].id}/ban`, {})
-    await bob.write('The same words')
+    await bob.button('Post').click()
     await bob.sees('You cannot take part in discussions at present.')
     await paper.call('POST', `/readers/${readers[0].id}/unban`)
     await bob.button('Post').click()
