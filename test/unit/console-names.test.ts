@@ -22,6 +22,9 @@ test.each([
   ['https://news.example/2026/the-bridge', '/2026/the-bridge'],
   ['http://news.example/caf%C3%A9?page=2#end', '/café?page=2#end'],
   ['https://news.example/?id=7', '/?id=7'],
+  // They would turn around what stands behind the name, or break its line.
+  ['https://news.example/a%E2%80%AEb', '/a%E2%80%AEb'],
+  ['https://news.example/a%0Ab', '/a%0Ab'],
   ['https://news.example', 'news.example'],
   ['HTTPS://news.example/', 'news.example'],
   ['https://news.example/100%', '/100%'],

@@ -1,7 +1,11 @@
-/** `%C3%A9` as é; a text with broken signs stays as it is. */
+/** Signs that nobody sees, of which some turn the text behind them around. */
+const UNSEEN = /[\p{Cc}\p{Bidi_Control}]/u
+
+/** `%C3%A9` as é; a text with broken signs, or with unseen ones, stays as it is. */
 export function decoded(text: string, decode: (text: string) => string = decodeURI): string {
   try {
-    return decode(text)
+    const read = decode(text)
+    return UNSEEN.test(read) ? text : read
   } catch {
     return text
   }
