@@ -357,12 +357,15 @@ describe('isso', () => {
       const insert = database.prepare('INSERT INTO comments (id, tid, created, mode, text) VALUES (?, 7, 1e9, 1, ?)')
       bodies.forEach((body, n) => insert.run([n * 3 + 1, body]))
       insert.finalize()
-      database.exec('ALTER TABLE comments ADD COLUMN dislikes INTEGER; COMMIT')
+      database.exec(`ALTER TABLE comments ADD COLUMN dislikes INTEGER NOT NULL DEFAULT 2;
+        INSERT INTO comments (id, tid, created, mode, text, dislikes) VALUES (9000, 7, 1e9, 1, 'new', 5); COMMIT`)
       database.close()
       const found = await readAll(isso, path)
-      expect(itemsOf(found, 'comment').map(({ id, body }) => `${id} ${body}`)).toEqual(
-        bodies.map((body, n) => `${n * 3 + 1} ${body}`),
-      )
+      expect(itemsOf(found, 'comment').map(({ id, body }) => `${id} ${body}`)).toEqual([
+        ...bodies.map((body, n) => `${n * 3 + 1} ${body}`),
+        '9000 new',
+      ])
+      expect(refusedIn(found)).toEqual([expect.stringContaining('comment 1 on, 4005 votes are not taken')])
     }
   })
 

@@ -41,7 +41,8 @@ const damaged = (): DamagedDatabase => new DamagedDatabase()
 
 interface Table {
   root: number
-  columns: readonly string[]
+  /** What each column has in rows that are older than it. */
+  columns: ReadonlyMap<string, string | number | null>
   /** The column that may stand for the rowid: then rows have null in its place. */
   rowidColumn: string | null
 }
@@ -114,14 +115,15 @@ export class SqliteFile {
   async *rowsOf(name: string, columns: readonly string[]): AsyncGenerator<SqliteRow> {
     this.#seen.fill(0)
     const table = await this.#tableOf(name)
-    if (!columns.every((column) => table.columns.includes(column))) throw damaged()
+    if (!columns.every((column) => table.columns.has(column))) throw damaged()
     this.#seen.fill(0)
     yield* this.#rows(table, new Set(columns))
   }
 
   async #tableOf(name: string): Promise<Table> {
-    const schema = { root: 1, columns: ['type', 'name', 'tbl_name', 'rootpage', 'sql'], rowidColumn: null }
-    for await (const { values } of this.#rows(schema, new Set(schema.columns))) {
+    const names = ['type', 'name', 'tbl_name', 'rootpage', 'sql']
+    const schema = { root: 1, columns: new Map(names.map((each) => [each, null])), rowidColumn: null }
+    for await (const { values } of this.#rows(schema, new Set(names))) {
       if (values?.type !== 'table' || String(values.name).toLowerCase() !== name) continue
       const { sql, rootpage } = values
       if (typeof sql !== 'string' || !Number.isSafeInteger(rootpage)) throw damaged()
@@ -194,10 +196,13 @@ export class SqliteFile {
     const [headerBytes, afterLength] = varint(row, 0)
     let at = headerBytes
     let head = afterLength
-    for (const column of columns) {
-      // Columns that were added later are not in older rows.
-      let type = 0
-      if (head < headerBytes) [type, head] = varint(row, head)
+    for (const [column, ofOlderRows] of columns) {
+      if (head >= headerBytes) {
+        if (wanted.has(column)) values[column] = ofOlderRows
+        continue
+      }
+      const [type, behind] = varint(row, head)
+      head = behind
       const length = lengthOf(type)
       const isRowid = type === 0 && column === rowidColumn
       if (wanted.has(column)) values[column] = isRowid ? rowid : this.#value(row, at, type, length)
@@ -273,6 +278,7 @@ const INTEGER = /^\S+\s+INTEGER\b/i
 const IS_KEY = /\bPRIMARY\s+KEY\b/i
 /** A key that stands behind the columns, as some tools write it. */
 const KEY = /\bPRIMARY\s+KEY\s*\(\s*["'`[]?(\w+)["'`\]]?(?:\s+\w+)?\s*\)/i
+const DEFAULT = /\bDEFAULT\s*\(?\s*(?:'([^']*)'|([+-]?\d+(?:\.\d+)?))/i
 /** Computed columns are not in the rows. */
 const COMPUTED = /\bGENERATED\b|\bAS\s*\(/i
 
@@ -283,7 +289,7 @@ function columnsOf(statement: string): Omit<Table, 'root'> {
   const text = statement.replaceAll(/--[^\n]*|\/\*[^]*?\*\//g, ' ')
   const head = TABLE.exec(text)
   if (head === null || COMPUTED.test(text)) throw damaged()
-  const columns: string[] = []
+  const columns = new Map<string, string | number | null>()
   const integers = new Set<string>()
   let rowidColumn: string | null = null
   for (const part of partsOf(text.slice(head[0].length))) {
@@ -293,11 +299,14 @@ function columnsOf(statement: string): Omit<Table, 'root'> {
       continue
     }
     const name = (/^["'`[]?(\w+)/.exec(part)?.[1] ?? '').toLowerCase()
+    // Of a name with other characters only the beginning is read.
+    if (columns.has(name)) throw damaged()
     if (INTEGER.test(part)) integers.add(name)
     if (integers.has(name) && IS_KEY.test(part)) rowidColumn = name
-    columns.push(name)
+    const [, quoted, number] = DEFAULT.exec(part) ?? []
+    columns.set(name, quoted ?? (number === undefined ? null : Number(number)))
   }
-  if (columns.length > MAX_COLUMNS) throw damaged()
+  if (columns.size > MAX_COLUMNS) throw damaged()
   return { columns, rowidColumn }
 }
 
