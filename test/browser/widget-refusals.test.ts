@@ -78,17 +78,17 @@ describeInBrowser('what the widget does when things go wrong', () => {
 
   test('a refused text can be posted once the obstacle is gone', async () => {
     const article = newArticle()
-    await paper.post(article, 'zoe', 'Before')
-    const zoe = await paper.read(article, { as: 'zoe' })
-    const { data: readers } = await paper.call('GET', '/readers?externalId=zoe')
+    await paper.post(article, 'bob', 'Before')
+    const bob = await paper.read(article, { as: 'bob' })
+    const { data: readers } = await paper.call('GET', '/readers?externalId=bob')
     // A page that hears of the ban first has no field.
-    await zoe.thread.getByRole('textbox', { name: 'Write a comment' }).fill('The same words')
+    await bob.thread.getByRole('textbox', { name: 'Write a comment' }).fill('The same words')
     await paper.call('POST', `/readers/${readers[0].id}/ban`, {})
-    await zoe.button('Post').click()
-    await zoe.sees('You cannot take part in discussions at present.')
+    await bob.button('Post').click()
+    await bob.sees('You cannot take part in discussions at present.')
     await paper.call('POST', `/readers/${readers[0].id}/unban`)
-    await zoe.button('Post').click()
-    await vi.waitFor(async () => expect(await textOf(zoe)).toBe(''), WAIT)
+    await bob.button('Post').click()
+    await vi.waitFor(async () => expect(await textOf(bob)).toBe(''), WAIT)
     expect(await comments(article)).toContain('The same words')
   })
 
