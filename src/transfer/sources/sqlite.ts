@@ -272,13 +272,13 @@ function lengthOf(type: number): number {
   return length
 }
 
-const TABLE = /^CREATE TABLE\s+(?:"[^"]*"|'[^']*'|`[^`]*`|\[[^\]]*\]|\w+)\s*\(/i
+const TABLE = /^CREATE TABLE\s/i
 const CONSTRAINT = /^(?:CONSTRAINT|PRIMARY|UNIQUE|CHECK|FOREIGN)\b/i
 const INTEGER = /^\S+\s+INTEGER\b/i
 const IS_KEY = /\bPRIMARY\s+KEY\b/i
 /** A key that stands behind the columns, as some tools write it. */
 const KEY = /\bPRIMARY\s+KEY\s*\(\s*["'`[]?(\w+)["'`\]]?(?:\s+\w+)?\s*\)/i
-const DEFAULT = /\bDEFAULT\s*\(?\s*(?:'([^']*)'|([+-]?\d+(?:\.\d+)?))/i
+const DEFAULT = /\bDEFAULT\s*(?:\(\s*)?(?:'([^']*)'|([+-]?\d+(?:\.\d+)?))/i
 /** Computed columns are not in the rows. */
 const COMPUTED = /\bGENERATED\b|\bAS\s*\(/i
 
@@ -286,13 +286,12 @@ const COMPUTED = /\bGENERATED\b|\bAS\s*\(/i
 function columnsOf(statement: string): Omit<Table, 'root'> {
   if (statement.length > MAX_STATEMENT) throw damaged()
   // SQLite keeps the comments of a statement.
-  const text = statement.replaceAll(/--[^\n]*|\/\*[^]*?\*\//g, ' ')
-  const head = TABLE.exec(text)
-  if (head === null || COMPUTED.test(text)) throw damaged()
+  const text = statement.replaceAll(/--[^\n]*|\/\*[^]*?(?:\*\/|$)/g, ' ')
+  if (!TABLE.test(text) || COMPUTED.test(text)) throw damaged()
   const columns = new Map<string, string | number | null>()
   const integers = new Set<string>()
   let rowidColumn: string | null = null
-  for (const part of partsOf(text.slice(head[0].length))) {
+  for (const part of partsOf(text.slice(text.indexOf('(') + 1))) {
     if (CONSTRAINT.test(part)) {
       const key = KEY.exec(part)?.[1]?.toLowerCase() ?? ''
       if (integers.has(key)) rowidColumn = key
