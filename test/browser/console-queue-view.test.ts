@@ -96,7 +96,8 @@ describeInBrowser('The view of a queue in the console', () => {
     await page.waitForURL(new RegExp(`discussion=${ann.discussionId}`))
     await expectShown(page, ann)
     // Another page has the same title.
-    expect(await page.getByRole('combobox', { name: 'Page' }).inputValue()).toMatch(/^The bridge \(.+\)$/)
+    const chosen = page.getByRole('combobox', { name: 'Page' })
+    await expect.poll(() => chosen.inputValue(), WAIT).toMatch(/^The bridge \(.+\)$/)
     await page.reload()
     await expectShown(page, ann)
     await enter(page.getByRole('button', { name: 'Clear the filters' }))

@@ -89,6 +89,8 @@ function Pick<One extends Choice>({
   const all = isKnown || chosen?.id !== value || chosen == null ? found : [chosen, ...found]
   const labels = namesApart(all, labelOf)
   const data = all.map(({ id }, index) => ({ value: id, label: labels[index] ?? id }))
+  // The label of the chosen one stands in the field, too: it is no search.
+  const isChosen = (text: string): boolean => data.some((each) => each.value === value && each.label === text)
   return (
     <Select
       label={label}
@@ -96,7 +98,7 @@ function Pick<One extends Choice>({
       data={value === null || data.some((each) => each.value === value) ? data : [{ value, label: '…' }, ...data]}
       value={value}
       onChange={onChange}
-      onSearchChange={onSearch}
+      onSearchChange={(text) => onSearch(isChosen(text) ? '' : text)}
       // The service has searched already.
       filter={({ options }) => options}
       nothingFoundMessage="Nothing was found"
