@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 
 import { expect, test, vi } from 'vitest'
 
@@ -43,11 +45,27 @@ test('a failed transaction leaves nothing to the next statement', async () => {
   await close()
 })
 
+test('the answer to a statement is not held once it is read', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const { db, close } = await openTestDatabase()
+  const read = () => db.query(unnamed("SELECT repeat('x', 1000000) AS text"))
+  const held = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  await read()
+  const before = held()
+  for (let n = 0; n < 30; n++) await read()
+  expect((held() - before) / 1e6).toBeLessThan(10)
+  await close()
+})
+
 test('a PGlite whose program has ended is not called again', async () => {
   const { pglite } = await lendPGlite()
   const pool = poolOn(pglite)
   pool.on('error', () => undefined)
-  const asked = vi.spyOn(pglite, 'execProtocolRaw')
+  const asked = vi.spyOn(pglite, 'execProtocolRawStream')
   await pool.query('SELECT 1')
   asked.mockRejectedValueOnce(new Error('Program terminated with exit(1)'))
   await expect(pool.query('SELECT 2')).rejects.toThrow('Program terminated')

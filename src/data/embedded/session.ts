@@ -55,7 +55,10 @@ class SessionSocket extends Duplex {
     const end = ended.get(this.#pglite)
     if (end !== undefined) throw end
     try {
-      return await this.#pglite.execProtocolRaw(messages)
+      const answer: Uint8Array[] = []
+      // `execProtocolRaw` would parse each answer, too, and hold what it has parsed forever.
+      await this.#pglite.execProtocolRawStream(messages, { onRawData: (data) => answer.push(data.slice()) })
+      return Buffer.concat(answer)
     } catch (error) {
       ended.set(this.#pglite, new Error('PGlite is closed', { cause: error }))
       throw error
