@@ -20,12 +20,13 @@ import { type Decision, type DECISION_ACTIONS, type DECISION_REASONS, explanatio
 import { decisionOfViewer } from './viewers-decision.ts'
 import { reactionOfViewer } from './viewers-reaction.ts'
 import { createComment } from './create.ts'
-import { isAuthorMuted } from './author-muted.ts'
 import { bodySchema, FIELDS, JSON_FIELDS, newCommentSchema } from './fields.ts'
 import { type CommentPreview, previewText } from './checked-text.ts'
 import { authorsInput, listAuthors } from './authors.ts'
 import { withNames } from './mentioned.ts'
 import { cursorOf, listComments, listRepliesOf } from './list.ts'
+import type { Ctx } from '../../core/context.ts'
+import { isMutedByViewer } from '../readers/mutes/mutes.ts'
 
 export const CommentStatusEnum = builder.enumType('CommentStatus', {
   description: 'Only the text of an approved comment is public.',
@@ -403,3 +404,7 @@ builder.relayMutationField(
     }),
   },
 )
+
+/** True if the asserted reader has muted the author of a comment; null otherwise. */
+const isAuthorMuted = (ctx: Ctx, { author, authorMuted }: Comment): Promise<true | null> | true | null =>
+  authorMuted === undefined && author !== null ? isMutedByViewer(ctx, author.id) : (authorMuted ?? null)
