@@ -1,3 +1,4 @@
+import './access.ts'
 import './budget.ts'
 import './connection.ts'
 import './outcome.ts'
