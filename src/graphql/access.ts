@@ -112,7 +112,7 @@ function accessOf<Types extends SchemaTypes>(config: PothosOutputFieldConfig<Typ
 SchemaBuilder.registerPlugin('access', AccessPlugin)
 
 /** The rules of a root field. */
-interface Rules {
+export interface Rules {
   access: Access
   /** Whether a client token may ask it too: not without this. */
   client?: ClientAccess

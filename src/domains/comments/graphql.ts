@@ -1,4 +1,5 @@
 import { builder, type InputFields, type ObjectFields } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { listed } from '../../graphql/connection.ts'
@@ -302,108 +303,87 @@ export const besideComment = (t: ObjectFields<{ comment: Comment }>) => ({
   }),
 })
 
-builder.relayMutationField(
-  'createComment',
-  {
-    extensions: shapedBy(newCommentSchema),
-    inputFields: (t) => ({
-      discussion: t.field({
-        type: DiscussionByInput,
-        required: true,
-        description: 'The discussion to post in. The first comment on an external id creates it.',
-      }),
-      parentId: t.id({ description: 'The comment to reply to.' }),
-      ...inputFields(t, newCommentSchema.shape),
+addMutation('createComment', {
+  shape: newCommentSchema,
+  input: (t) => ({
+    discussion: t.field({
+      type: DiscussionByInput,
+      required: true,
+      description: 'The discussion to post in. The first comment on an external id creates it.',
     }),
-  },
-  {
-    access: 'reader',
-    client: ofNewComment,
-    throws: ['reader_banned', 'discussion_locked', 'discussion_archived', 'slow_mode'],
-    description: 'Posts a comment for the asserted reader.',
-    resolve: async (_root, { input }, ctx) => ({ comment: await createComment(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
-      commentEdge: t.field({
-        type: listed(builder, CommentRef).edge,
-        description: 'The comment as an edge, to add to a list that a client has.',
-        args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order of the list.' }) },
-        resolve: ({ comment }, { sort }) => ({ cursor: cursorOf(sort ?? 'newest')(comment), node: comment }),
-      }),
-      ...besideComment(t),
+    parentId: t.id({ description: 'The comment to reply to.' }),
+    ...inputFields(t, newCommentSchema.shape),
+  }),
+  access: 'reader',
+  client: ofNewComment,
+  throws: ['reader_banned', 'discussion_locked', 'discussion_archived', 'slow_mode'],
+  description: 'Posts a comment for the asserted reader.',
+  resolve: async (input, ctx) => ({ comment: await createComment(ctx, input) }),
+  output: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
+    commentEdge: t.field({
+      type: listed(builder, CommentRef).edge,
+      description: 'The comment as an edge, to add to a list that a client has.',
+      args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order of the list.' }) },
+      resolve: ({ comment }, { sort }) => ({ cursor: cursorOf(sort ?? 'newest')(comment), node: comment }),
     }),
-  },
-)
+    ...besideComment(t),
+  }),
+})
 
-builder.relayMutationField(
-  'updateComment',
-  {
-    extensions: shapedBy(changes.editSchema),
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
-      revision: t.int({
-        description: 'The revision that the author has read. If the comment has another one, the edit is refused.',
-      }),
+addMutation('updateComment', {
+  shape: changes.editSchema,
+  input: (t) => ({
+    commentId: t.id({ required: true, description: 'The comment.' }),
+    body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
+    revision: t.int({
+      description: 'The revision that the author has read. If the comment has another one, the edit is refused.',
     }),
-  },
-  {
-    access: 'reader',
-    client: ofComment,
-    throws: [
-      'reader_banned',
-      'not_author',
-      'edit_window_closed',
-      'discussion_locked',
-      'discussion_archived',
-      'invalid_transition',
-    ],
-    description: "Edits the asserted reader's own comment, within the tenant's edit window.",
-    resolve: async (_root, { input }, ctx) => ({ comment: await changes.updateComment(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }),
-      ...besideComment(t),
-    }),
-  },
-)
+  }),
+  access: 'reader',
+  client: ofComment,
+  throws: [
+    'reader_banned',
+    'not_author',
+    'edit_window_closed',
+    'discussion_locked',
+    'discussion_archived',
+    'invalid_transition',
+  ],
+  description: "Edits the asserted reader's own comment, within the tenant's edit window.",
+  resolve: async (input, ctx) => ({ comment: await changes.updateComment(ctx, input) }),
+  output: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }),
+    ...besideComment(t),
+  }),
+})
 
-builder.relayMutationField(
-  'deleteComment',
-  {
-    extensions: shapedBy(explanationSchema),
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      asAuthor: t.boolean({
-        description:
-          'Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content.',
-      }),
-      ...explanationFields(t),
+addMutation('deleteComment', {
+  shape: explanationSchema,
+  input: (t) => ({
+    commentId: t.id({ required: true, description: 'The comment.' }),
+    asAuthor: t.boolean({
+      description:
+        'Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content.',
     }),
-  },
-  {
-    access: 'key',
-    client: ofComment,
-    throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
-    description:
-      'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content and may give a reason and a message.',
-    resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }),
-      deletedCommentId: t.id({
-        nullable: true,
-        description: 'The id of the comment. Null if it stays in view as a tombstone, because it has replies in view.',
-        resolve: ({ comment }) => (comment.replyCount === 0 ? comment.id : null),
-      }),
-      ...besideComment(t),
+    ...explanationFields(t),
+  }),
+  access: 'key',
+  client: ofComment,
+  throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
+  description:
+    'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content and may give a reason and a message.',
+  resolve: async (input, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
+  output: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }),
+    deletedCommentId: t.id({
+      nullable: true,
+      description: 'The id of the comment. Null if it stays in view as a tombstone, because it has replies in view.',
+      resolve: ({ comment }) => (comment.replyCount === 0 ? comment.id : null),
     }),
-  },
-)
+    ...besideComment(t),
+  }),
+})
 
 /** True if the asserted reader has muted the author of a comment; null otherwise. */
 const isAuthorMuted = (ctx: Ctx, { author, authorMuted }: Comment): Promise<true | null> | true | null =>

@@ -1,4 +1,5 @@
 import { builder, type ObjectFields } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { ofComment } from '../discussions/scope.ts'
@@ -85,37 +86,29 @@ for (const [name, write, description] of [
   ],
   ['setReaction', reactions.setReaction, "Sets the asserted reader's reaction. Safe to repeat."],
 ] as const) {
-  builder.relayMutationField(
-    name,
-    {
-      inputFields: (t) => ({
-        commentId: t.id({ required: true, description: 'The comment.' }),
-        type: t.string({ required: true, description: "One of the tenant's reaction types." }),
-      }),
-    },
-    {
-      access: 'reader',
-      client: ofComment,
-      throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
-      description,
-      resolve: async (_root, { input }, ctx) => ({ reaction: await write(ctx, input) }),
-    },
-    { outputFields: reactionPayload },
-  )
-}
-
-builder.relayMutationField(
-  'removeReaction',
-  { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
-  {
+  addMutation(name, {
+    input: (t) => ({
+      commentId: t.id({ required: true, description: 'The comment.' }),
+      type: t.string({ required: true, description: "One of the tenant's reaction types." }),
+    }),
     access: 'reader',
     client: ofComment,
-    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
-    description: "Removes the asserted reader's reaction. Safe to repeat.",
-    resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
-  },
-  { outputFields: reactionPayload },
-)
+    throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
+    description,
+    resolve: async (input, ctx) => ({ reaction: await write(ctx, input) }),
+    output: reactionPayload,
+  })
+}
+
+addMutation('removeReaction', {
+  input: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }),
+  access: 'reader',
+  client: ofComment,
+  throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
+  description: "Removes the asserted reader's reaction. Safe to repeat.",
+  resolve: async (input, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
+  output: reactionPayload,
+})
 
 /** The reactions of one type to a comment. */
 interface ReactionGroup {

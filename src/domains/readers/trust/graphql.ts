@@ -1,4 +1,5 @@
 import { builder } from '../../../graphql/builder.ts'
+import { addMutation } from '../../../graphql/mutation.ts'
 import { shownWith } from '../../../graphql/shown-with.ts'
 import type { ReaderTrust } from '../../../generated/prisma/enums.ts'
 import { FIELDS } from '../fields.ts'
@@ -22,18 +23,13 @@ builder.objectField(ReaderRef, 'trust', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'setReaderTrust',
-  {
-    inputFields: (t) => ({
-      readerId: t.id({ required: true, description: 'The reader.' }),
-      trust: t.field({ type: ReaderTrustEnum, required: true, description: 'Which rules hold their comments.' }),
-    }),
-  },
-  {
-    access: 'moderate_content',
-    description: "Sets which rules hold a reader's comments and edits from now on. The reader is not told.",
-    resolve: async (_root, { input }, ctx) => ({ reader: await setReaderTrust(ctx, input) }),
-  },
-  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }) },
-)
+addMutation('setReaderTrust', {
+  input: (t) => ({
+    readerId: t.id({ required: true, description: 'The reader.' }),
+    trust: t.field({ type: ReaderTrustEnum, required: true, description: 'Which rules hold their comments.' }),
+  }),
+  access: 'moderate_content',
+  description: "Sets which rules hold a reader's comments and edits from now on. The reader is not told.",
+  resolve: async (input, ctx) => ({ reader: await setReaderTrust(ctx, input) }),
+  output: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }),
+})
