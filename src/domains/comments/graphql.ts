@@ -1,4 +1,5 @@
 import { builder, type InputFields, type ObjectFields } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
@@ -29,51 +30,41 @@ import { cursorOf, listComments, listRepliesOf } from './list.ts'
 import type { Ctx } from '../../core/context.ts'
 import { isMutedByViewer } from '../readers/mutes/mutes.ts'
 
-export const CommentStatusEnum = builder.enumType('CommentStatus', {
-  description: 'Only the text of an approved comment is public.',
-  values: {
-    pending: { description: 'Waits for a moderator.' },
-    approved: { description: 'Public.' },
-    rejected: { description: 'Rejected by a moderator.' },
-    deleted: { description: 'Deleted. It stays as a tombstone while it has replies in view.' },
-    withheld: {
-      description:
-        'The tombstone of a pending or rejected comment with replies in view. Its author gets its state instead, and so do moderators by its id.',
-    },
-  },
+export const CommentStatusEnum = addEnum('CommentStatus', 'Only the text of an approved comment is public.', {
+  pending: 'Waits for a moderator.',
+  approved: 'Public.',
+  rejected: 'Rejected by a moderator.',
+  deleted: 'Deleted. It stays as a tombstone while it has replies in view.',
+  withheld:
+    'The tombstone of a pending or rejected comment with replies in view. Its author gets its state instead, and so do moderators by its id.',
 })
 
-const CommentSortEnum = builder.enumType('CommentSort', {
-  description: 'The order of a level of a thread.',
-  values: {
-    newest: { description: 'Newest first.' },
-    oldest: { description: 'Oldest first.' },
-    top: { description: 'Most reactions first, then most replies, then newest.' },
-  },
+const CommentSortEnum = addEnum('CommentSort', 'The order of a level of a thread.', {
+  newest: 'Newest first.',
+  oldest: 'Oldest first.',
+  top: 'Most reactions first, then most replies, then newest.',
 })
 
-const DecisionReasonEnum = builder.enumType('DecisionReason', {
-  description: 'The reason of a decision on a comment.',
-  values: {
-    spam: { description: 'It is spam.' },
-    abuse: { description: 'It insults or threatens.' },
-    off_topic: { description: 'It does not belong to the page.' },
-    illegal: { description: 'It is against the law.' },
-    other: { description: 'Another reason, which the message may tell.' },
-  } satisfies Record<(typeof DECISION_REASONS)[number], { description: string }>,
-})
+const DecisionReasonEnum = addEnum<(typeof DECISION_REASONS)[number]>(
+  'DecisionReason',
+  'The reason of a decision on a comment.',
+  {
+    spam: 'It is spam.',
+    abuse: 'It insults or threatens.',
+    off_topic: 'It does not belong to the page.',
+    illegal: 'It is against the law.',
+    other: 'Another reason, which the message may tell.',
+  },
+)
 
 export const DecisionRef = builder.objectRef<Decision>('CommentDecision').implement({
   description: 'A decision on a comment, as its author sees it.',
   fields: (t) => ({
     action: t.field({
-      type: builder.enumType('DecisionAction', {
-        description: 'What was decided on a comment.',
-        values: {
-          approve: { description: 'It was approved.' },
-          reject: { description: 'It was rejected.' },
-          delete: { description: 'A moderator deleted it.' },
-        } satisfies Record<(typeof DECISION_ACTIONS)[number], { description: string }>,
+      type: addEnum<(typeof DECISION_ACTIONS)[number]>('DecisionAction', 'What was decided on a comment.', {
+        approve: 'It was approved.',
+        reject: 'It was rejected.',
+        delete: 'A moderator deleted it.',
       }),
       description: 'What was decided.',
       resolve: ({ action }) => action,

@@ -2,6 +2,7 @@ import { searchSchema } from '../../core/database/search.ts'
 import { moderationModeSchema } from '../../core/settings/tenant.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { enumOf, inputFields } from '../../graphql/checked.ts'
 import { NodeRef } from '../../graphql/node.ts'
@@ -22,21 +23,19 @@ import {
 } from './fields.ts'
 import { seenByClient } from './scope.ts'
 
-export const DiscussionStateEnum = builder.enumType('DiscussionState', {
-  description: 'open → locked → open; open or locked → archived, which is final.',
-  values: {
-    open: { description: 'Readers may write.' },
-    locked: { description: 'Readers cannot write; moderators can act.' },
-    archived: { description: 'Nothing can be changed. This is final.' },
+export const DiscussionStateEnum = addEnum(
+  'DiscussionState',
+  'open → locked → open; open or locked → archived, which is final.',
+  {
+    open: 'Readers may write.',
+    locked: 'Readers cannot write; moderators can act.',
+    archived: 'Nothing can be changed. This is final.',
   },
-})
+)
 
-const DiscussionSortEnum = builder.enumType('DiscussionSort', {
-  description: 'The order of a list of discussions.',
-  values: {
-    recent: { description: 'Newest first.' },
-    active: { description: 'Most recently commented first, to the minute.' },
-  },
+const DiscussionSortEnum = addEnum('DiscussionSort', 'The order of a list of discussions.', {
+  recent: 'Newest first.',
+  active: 'Most recently commented first, to the minute.',
 })
 
 const storedField = storedFields(FIELDS, {

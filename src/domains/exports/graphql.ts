@@ -1,15 +1,13 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { createExport, deleteExport, exportStateOf, getExport, listExports } from './exports.ts'
 
-const StateRef = builder.enumType('TenantExportState', {
-  description: 'How far an export is.',
-  values: {
-    pending: { description: 'A worker will make it, or is making it.' },
-    completed: { description: 'Its file can be downloaded.' },
-    failed: { description: 'It could not be made.' },
-  },
+const StateRef = addEnum('TenantExportState', 'How far an export is.', {
+  pending: 'A worker will make it, or is making it.',
+  completed: 'Its file can be downloaded.',
+  failed: 'It could not be made.',
 })
 
 const TenantExportRef = builder.prismaObject('TenantExport', {

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'
@@ -52,16 +53,13 @@ const ReportRef = builder.objectRef<Report>('ImportUploadReport').implement({
   }),
 })
 
-const StateRef = builder.enumType('ImportUploadState', {
-  description: 'How far an upload is.',
-  values: {
-    uploading: { description: 'It waits for its parts, and to be completed.' },
-    rehearsing: { description: 'A worker rehearses the import, or will do so: nothing is changed yet.' },
-    rehearsed: { description: 'The rehearsal has ended. It waits to be run.' },
-    importing: { description: 'A worker imports the file, or will do so.' },
-    imported: { description: 'The whole file was read.' },
-    failed: { description: 'It could not be rehearsed or imported: see `error`.' },
-  },
+const StateRef = addEnum('ImportUploadState', 'How far an upload is.', {
+  uploading: 'It waits for its parts, and to be completed.',
+  rehearsing: 'A worker rehearses the import, or will do so: nothing is changed yet.',
+  rehearsed: 'The rehearsal has ended. It waits to be run.',
+  importing: 'A worker imports the file, or will do so.',
+  imported: 'The whole file was read.',
+  failed: 'It could not be rehearsed or imported: see `error`.',
 })
 
 function stateOf({ error, endedAt, startedAt, rehearsedAt, completedAt }: ImportUpload) {

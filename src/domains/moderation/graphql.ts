@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { namedInRest, ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
@@ -17,14 +18,11 @@ import * as discussions from './discussions.ts'
 import { listReportsById, listReportsOf, type ReceivedReport } from './received-reports.ts'
 import { type Report, reportComment, reportInput } from './reports.ts'
 
-const ReportReasonEnum = builder.enumType('ReportReason', {
-  description: 'The reason of a report.',
-  values: {
-    spam: { description: 'It is spam.' },
-    abuse: { description: 'It insults or threatens.' },
-    off_topic: { description: 'It does not belong to the page.' },
-    other: { description: 'Another reason, which the note may tell.' },
-  },
+const ReportReasonEnum = addEnum('ReportReason', 'The reason of a report.', {
+  spam: 'It is spam.',
+  abuse: 'It insults or threatens.',
+  off_topic: 'It does not belong to the page.',
+  other: 'Another reason, which the note may tell.',
 })
 
 const ReportRef = builder.objectRef<Report>('Report').implement({
@@ -70,16 +68,13 @@ builder.queryField('commentReports', (t) =>
   }),
 )
 
-const ModerationActionEnum = builder.enumType('ModerationAction', {
-  description: 'An action on comments.',
-  values: {
-    approve: { description: 'Shows a comment that waits, or was rejected.' },
-    reject: { description: 'Hides the comment.' },
-    delete: { description: 'Deletes the comment. This is final.' },
-    pin: { description: 'Pins the comment, so that it comes first.' },
-    unpin: { description: 'Removes the pin.' },
-    review: { description: 'Marks an approved comment as reviewed.' },
-  },
+const ModerationActionEnum = addEnum('ModerationAction', 'An action on comments.', {
+  approve: 'Shows a comment that waits, or was rejected.',
+  reject: 'Hides the comment.',
+  delete: 'Deletes the comment. This is final.',
+  pin: 'Pins the comment, so that it comes first.',
+  unpin: 'Removes the pin.',
+  review: 'Marks an approved comment as reviewed.',
 })
 
 const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({

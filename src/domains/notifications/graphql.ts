@@ -1,5 +1,6 @@
 import type { NotificationKind } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
@@ -29,13 +30,10 @@ import {
 import { type Choice, type Preferences, preferencesInput, preferencesOf, updatePreferences } from './preferences.ts'
 import type { Notification } from './visible.ts'
 
-export const NotificationKindEnum = builder.enumType('NotificationKind', {
-  description: 'What a reader is told.',
-  values: {
-    reply: { description: 'Somebody has replied to their comment.' },
-    mention: { description: 'Somebody has named them in a comment.' },
-    decision: { description: 'A moderator, or a rule, has decided on their comment.' },
-  } satisfies Record<NotificationKind, { description: string }>,
+export const NotificationKindEnum = addEnum<NotificationKind>('NotificationKind', 'What a reader is told.', {
+  reply: 'Somebody has replied to their comment.',
+  mention: 'Somebody has named them in a comment.',
+  decision: 'A moderator, or a rule, has decided on their comment.',
 })
 
 const NotificationRef = builder.objectRef<Notification>('Notification').implement({
@@ -80,12 +78,9 @@ const UnreadRef = builder.objectRef<UnreadCount>('UnreadNotifications').implemen
   }),
 })
 
-const NotificationChoiceEnum = builder.enumType('NotificationChoice', {
-  description: 'Which notifications of a kind a reader gets.',
-  values: {
-    all: { description: 'All of them.' },
-    none: { description: 'None of them.' },
-  } satisfies Record<Choice, { description: string }>,
+const NotificationChoiceEnum = addEnum<Choice>('NotificationChoice', 'Which notifications of a kind a reader gets.', {
+  all: 'All of them.',
+  none: 'None of them.',
 })
 
 const KINDS = {

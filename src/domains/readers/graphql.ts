@@ -1,6 +1,7 @@
 import { searchSchema } from '../../core/database/search.ts'
 import { readerIdSchema } from '../../core/input/texts.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { secretType } from '../../graphql/secret-type.ts'
@@ -29,14 +30,15 @@ import {
   unbanReader,
 } from './records.ts'
 
-const BanCommentsEnum = builder.enumType('BanComments', {
-  description: 'What becomes of the comments that a banned reader has written.',
-  values: {
-    keep: { description: 'They stay.' },
-    withhold: { description: 'Approved ones leave the view, and wait for a moderator.' },
-    reject: { description: 'Approved and pending ones are rejected.' },
-  } satisfies Record<OfBanned, object>,
-})
+const BanCommentsEnum = addEnum<OfBanned>(
+  'BanComments',
+  'What becomes of the comments that a banned reader has written.',
+  {
+    keep: 'They stay.',
+    withhold: 'Approved ones leave the view, and wait for a moderator.',
+    reject: 'Approved and pending ones are rejected.',
+  },
+)
 
 const SweepRef = builder.objectRef<Sweep>('BanSweep').implement({
   description: 'What a ban does to the comments that the reader has written, and how far that is.',
@@ -82,12 +84,9 @@ const BanRef = builder.objectRef<ShownBan>('Ban').implement({
   }),
 })
 
-const ReaderKindEnum = builder.enumType('ReaderKind', {
-  description: 'Who vouches for a reader.',
-  values: {
-    reader: { description: 'The backend or the issuer of the tenant.' },
-    guest: { description: 'Nobody: they have confirmed an e-mail address on a page of a site.' },
-  } satisfies Record<ReaderKind, object>,
+const ReaderKindEnum = addEnum<ReaderKind>('ReaderKind', 'Who vouches for a reader.', {
+  reader: 'The backend or the issuer of the tenant.',
+  guest: 'Nobody: they have confirmed an e-mail address on a page of a site.',
 })
 
 const storedField = storedFields(FIELDS)

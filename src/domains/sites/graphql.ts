@@ -1,18 +1,18 @@
 import type { SiteGuests } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { createSite, deleteSite, getSite, listSites, siteChange, siteFields, updateSite } from './sites.ts'
 
-const SiteGuestsEnum = builder.enumType('SiteGuests', {
-  description: 'Whether people without a sign-in can write on the pages of a site.',
-  values: {
-    off: { description: 'Only readers of the issuer of the tenant write.' },
-    email: {
-      description: 'Also those who confirm an e-mail address. It needs the setting guests.mailUrl and a mail secret.',
-    },
-  } satisfies Record<SiteGuests, object>,
-})
+const SiteGuestsEnum = addEnum<SiteGuests>(
+  'SiteGuests',
+  'Whether people without a sign-in can write on the pages of a site.',
+  {
+    off: 'Only readers of the issuer of the tenant write.',
+    email: 'Also those who confirm an e-mail address. It needs the setting guests.mailUrl and a mail secret.',
+  },
+)
 
 export const SiteRef = builder.prismaObject('Site', {
   description: 'Pages that show comments without a backend of their own: they ask the service by a public key.',

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { MemberRef, RoleRef } from './graphql-types.ts'
@@ -31,9 +32,9 @@ const InvitationRef = builder.objectRef<Invitation>('Invitation').implement({
   }),
 })
 
-const StateRef = builder.enumType('NewMemberState', {
-  description: 'Whether a member can sign in from now on.',
-  values: { active: { description: 'They can.' }, disabled: { description: 'They cannot.' } },
+const StateRef = addEnum('NewMemberState', 'Whether a member can sign in from now on.', {
+  active: 'They can.',
+  disabled: 'They cannot.',
 })
 
 addMutation('inviteMember', {

@@ -1,6 +1,7 @@
 import type { Ctx } from '../../core/context.ts'
 import { EVENT_TYPES, type EventActor, EVENTS } from '../../core/events.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { answerEnds } from '../../graphql/outcome.ts'
@@ -112,13 +113,10 @@ const EventTypeEnum = builder.enumType('EventType', {
   values: Object.fromEntries(EVENT_TYPES.map((value) => [value, { value, description: EVENTS[value].help }])),
 })
 
-const ActorKindEnum = builder.enumType('EventActorKind', {
-  description: 'Who makes changes.',
-  values: {
-    reader: { description: 'A reader, by an identity assertion.' },
-    moderator: { description: 'An admin, or a key with moderate_content.' },
-    system: { description: 'The service itself.' },
-  },
+const ActorKindEnum = addEnum('EventActorKind', 'Who makes changes.', {
+  reader: 'A reader, by an identity assertion.',
+  moderator: 'An admin, or a key with moderate_content.',
+  system: 'The service itself.',
 })
 
 const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({

@@ -1,4 +1,5 @@
 import { builder } from '../../../graphql/builder.ts'
+import { addEnum } from '../../../graphql/enum.ts'
 import { addMutation } from '../../../graphql/mutation.ts'
 import { shownWith } from '../../../graphql/shown-with.ts'
 import type { ReaderTrust } from '../../../generated/prisma/enums.ts'
@@ -6,13 +7,10 @@ import { FIELDS } from '../fields.ts'
 import { ReaderRef } from '../graphql.ts'
 import { setReaderTrust, trustFor } from './trust.ts'
 
-const ReaderTrustEnum = builder.enumType('ReaderTrust', {
-  description: 'Which rules hold the comments of a reader.',
-  values: {
-    normal: { description: 'Those of the settings and of the discussion.' },
-    hold: { description: 'Every comment, and every edit, waits for a moderator.' },
-    never_hold: { description: 'None holds a comment. Banned words still refuse one, and a ban still counts.' },
-  } satisfies Record<ReaderTrust, { description: string }>,
+const ReaderTrustEnum = addEnum<ReaderTrust>('ReaderTrust', 'Which rules hold the comments of a reader.', {
+  normal: 'Those of the settings and of the discussion.',
+  hold: 'Every comment, and every edit, waits for a moderator.',
+  never_hold: 'None holds a comment. Banned words still refuse one, and a ban still counts.',
 })
 
 builder.objectField(ReaderRef, 'trust', (t) =>
