@@ -1,4 +1,11 @@
-import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
+import SchemaBuilder, {
+  BasePlugin,
+  type FieldNullability,
+  type InputFieldMap,
+  type PothosOutputFieldConfig,
+  type SchemaTypes,
+  type TypeParam,
+} from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
 
 import { type Access, requireAccess } from '../core/access.ts'
@@ -103,3 +110,45 @@ function accessOf<Types extends SchemaTypes>(config: PothosOutputFieldConfig<Typ
 }
 
 SchemaBuilder.registerPlugin('access', AccessPlugin)
+
+/** The rules of a root field. */
+export interface Rules {
+  access: Access
+  /** Whether a client token may ask it too: not without this. */
+  client?: ClientAccess
+  /** Error codes beyond those of every request of its kind, for the reference. */
+  throws?: readonly ErrorCode[]
+}
+
+// The parameters must be those of the declarations that these merge with.
+declare global {
+  export namespace PothosSchemaTypes {
+    interface Plugins<Types extends SchemaTypes> {
+      access: import('@pothos/core').BasePlugin<Types>
+      budget: import('@pothos/core').BasePlugin<Types>
+      outcome: import('@pothos/core').BasePlugin<Types>
+    }
+    interface QueryFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveReturnShape,
+    > extends Rules {}
+    interface MutationFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveReturnShape,
+    > extends Rules {}
+    interface SubscriptionFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveShape,
+      ResolveReturnShape,
+    > extends Rules {}
+  }
+}

@@ -1,5 +1,4 @@
 import './access.ts'
-import './access-types.ts'
 import './budget.ts'
 import './connection.ts'
 import './outcome.ts'

@@ -35,7 +35,7 @@ const MENU = 'menu'
 
 /**
  * Does what only a signed-in reader can do, by the code for it. Another reader is asked to sign in,
- * by the page, and goes on afterwards (`writing/resume.ts`). Where guests may write, they write
+ * by the page, and goes on afterwards (`writing/writing.ts`). Where guests may write, they write
  * first, and say who they are when they send it.
  */
 export async function write(thread: Thread, wish: Wish, go: (writing: Writing) => unknown): Promise<void> {

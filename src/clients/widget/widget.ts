@@ -7,7 +7,6 @@ import { EngagementCount, later } from './count.ts'
 import { sheetOf } from './element.ts'
 import { en } from './strings/strings.ts'
 import { PREFIX } from './storage.ts'
-import { loadStreamClient } from './stream-client.ts'
 import { type Live, type TakeOver, Thread, type Writing } from './thread.ts'
 import { faceView } from './views/actions-view.ts'
 import { button, errorView, named, nameOf, notice } from './views/parts.ts'
@@ -84,4 +83,19 @@ later.live = () => import('./live.ts')
 if (!customElements.get('engagement-thread')) {
   customElements.define('engagement-thread', EngagementThread)
   customElements.define('engagement-count', EngagementCount)
+}
+
+/**
+ * Loads the client of the stream, a file of its own, which comes while the comments do. Tries until
+ * it is there: without it, comments can be read and written.
+ */
+async function loadStreamClient(onError: (error: unknown) => void): Promise<Live> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await import('./stream.ts')
+    } catch (error) {
+      onError(error)
+      await new Promise((resolve) => setTimeout(resolve, 1000 * 2 ** Math.min(attempt, 5)))
+    }
+  }
 }

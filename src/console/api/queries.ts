@@ -79,7 +79,7 @@ export function useList<Result, Variables extends { after?: string | null | unde
   operation: Document<Result, Variables>,
   variables: Omit<Variables, 'after'>,
   connectionOf: (result: Result) => Connection<Node> | null | undefined,
-  { everyMs, enabled = true }: { everyMs?: number; enabled?: boolean } = {},
+  { everyMs }: { everyMs?: number } = {},
 ) {
   const list = useInfiniteQuery({
     queryKey: [nameOf(operation), variables, 'pages'],
@@ -91,7 +91,6 @@ export function useList<Result, Variables extends { after?: string | null | unde
       return pageInfo?.hasNextPage === true ? (pageInfo.endCursor ?? null) : null
     },
     placeholderData: keepPreviousData,
-    enabled,
     ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
   })
   const nodes = list.data?.pages.flatMap((page) => connectionOf(page)?.nodes ?? [])

@@ -13,7 +13,7 @@ import { useDisclosure } from '@mantine/hooks'
 import { notifications } from '@mantine/notifications'
 import { IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser, IconUserCircle } from '../ui/icons.tsx'
 import { type ReactNode, useEffect, useRef } from 'react'
-import { Link, useLocation } from 'react-router'
+import { Link, useLocation, useNavigate } from 'react-router'
 
 import { MeDocument } from '../../generated/console.ts'
 import { wordsOf } from '../api/errors.ts'
@@ -22,7 +22,7 @@ import { useSession } from '../api/session.ts'
 import { signOut, switchTenant } from '../api/sign-in.ts'
 import { mayOpen } from '../pages.tsx'
 import { NAVIGATION } from './navigation.ts'
-import { useSlash } from './slash.ts'
+import { useShortcuts, useShortcutsSetting } from '../ui/inputs/keys.ts'
 
 /** The frame around every page: the tenant's name, the navigation, the theme, the sign-out. */
 export function Shell({ children }: { children: ReactNode }) {
@@ -156,3 +156,15 @@ function AccountMenu() {
 
 const switchTo = (slug: string): Promise<unknown> =>
   switchTenant(slug).catch((error: unknown) => notifications.show({ color: 'red', message: wordsOf(error) }))
+
+/** `/` goes to the search over all comments, for those who may use it. */
+function useSlash(isAllowed: boolean): void {
+  const [isOn] = useShortcutsSetting()
+  const navigate = useNavigate()
+  useShortcuts(isOn && isAllowed, {
+    '/': () => {
+      const isThere = location.pathname.endsWith('/console/search')
+      void navigate(isThere ? { search: location.search } : '/search', { replace: isThere, state: { isToType: true } })
+    },
+  })
+}

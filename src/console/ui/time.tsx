@@ -17,8 +17,8 @@ export const isPast = (at: string): boolean => Date.parse(at) <= Date.now()
 export const daysFromNow = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString()
 
 /** "3 hours ago", "in 2 days"; "now" for the last minute. */
-export function relativeTime(at: string, now = Date.now()): string {
-  const seconds = (Date.parse(at) - now) / 1000
+function relativeTime(at: string): string {
+  const seconds = (Date.parse(at) - Date.now()) / 1000
   const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? (['second', 1] as const)
   // Rounded for the future ("in 7 days" for a week that has just begun), truncated for the past.
   const whole = seconds > 0 ? Math.round : Math.trunc

@@ -1,15 +1,7 @@
 import type { Prisma as Generated } from '../../generated/prisma/client.ts'
-import { type Param, type Statement, type StatementOf, statement } from './statements.ts'
+import { type Sql, type Statement, statement } from './statements.ts'
 
-/**
- * Runs one statement. Returns its rows, with `timestamptz` as Date, `bigint` as number, `json`
- * parsed.
- */
-export interface Sql {
-  <Row>(statement: StatementOf<Row>, params?: readonly Param[]): Promise<Row[]>
-  /** The `traceparent` of the request that it runs for; absent where that is not traced. */
-  readonly trace?: string | undefined
-}
+export type { Sql }
 
 /** The models of `schema.prisma`. Writers use the Prisma of a transaction instead (`TxSql`). */
 export type Prisma = Omit<Generated.TransactionClient, `$${string}`>

@@ -22,6 +22,31 @@ type ColumnsOf<Name> = Name extends keyof Described ? Described[Name] : unknown
  */
 export type StatementOf<Row> = Statement<NoInfer<unknown extends Row ? unknown : ColumnsFor<Row>>>
 
+/**
+ * Runs one statement. Returns its rows, with `timestamptz` as Date, `bigint` as number, `json`
+ * parsed.
+ */
+export interface Sql {
+  <Row>(statement: StatementOf<Row>, params?: readonly Param[]): Promise<Row[]>
+  /** The `traceparent` of the request that it runs for; absent where that is not traced. */
+  readonly trace?: string | undefined
+}
+
+/** Runs one statement, whose parameters are its arguments, `$1` first. */
+type Run<Params extends Param[], Answer> = (sql: Sql, ...params: Params) => Promise<Answer>
+
+/** A statement as functions. */
+interface Functions {
+  /** Its rows. */
+  rows<Params extends Param[], Row>(this: StatementOf<Row>): Run<Params, Row[]>
+  /** Its only row, or its first. */
+  first<Params extends Param[], Row>(this: StatementOf<Row>): Run<Params, Row | undefined>
+  /** The `count` of its only row; 0 without a row. */
+  count<Params extends Param[]>(this: StatementOf<{ count: number }>): Run<Params, number>
+  /** Nothing of what it returns. */
+  run<Params extends Param[] = []>(): Run<Params, void>
+}
+
 type ColumnsFor<Row> = { [Key in keyof Row]: Json | Widened<NonNullable<Row[Key]>> }
 
 type Widened<T> = T extends string ? string : T extends number ? number : T extends boolean ? boolean : T
@@ -48,12 +73,24 @@ export function statement<Name extends string>(
   name: Name,
   text: string,
   options: Pick<Statement, 'isPlannedEachTime'> = {},
-): Statement<ColumnsOf<Name>> {
-  const made = {
+): Statement<ColumnsOf<Name>> & Functions {
+  const made: Statement<ColumnsOf<Name>> & Functions = {
     name,
     text: text.replace(/\s+/g, ' ').trim(),
     locks: takesLocks(text),
     ...options,
+    rows() {
+      return (sql, ...params) => sql(this, params)
+    },
+    first() {
+      return async (sql, ...params) => (await sql(this, params))[0]
+    },
+    count() {
+      return async (sql, ...params) => (await sql<{ count: number }>(this, params))[0]?.count ?? 0
+    },
+    run() {
+      return async (sql, ...params) => void (await sql(made, params))
+    },
   }
   const before = registered.get(name)
   if (before === undefined) registered.set(name, made)

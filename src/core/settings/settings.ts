@@ -1,6 +1,6 @@
 import type { z } from 'zod'
+import { distance } from 'fastest-levenshtein'
 
-import { findMisspelled, type Misspelled } from './misspelled.ts'
 import { environmentSchema } from './process.ts'
 
 /** Settings are wrong or missing. `message` has a line for each, with its name. */
@@ -147,3 +147,29 @@ export const hasGraphiQL = ({ GRAPHIQL, NODE_ENV }: Settings): boolean => GRAPHI
 
 /** Whether a caller may ask for the schema. */
 export const hasIntrospection = (settings: Settings): boolean => settings.GRAPHQL_INTROSPECTION ?? hasGraphiQL(settings)
+
+/** An environment variable whose name is almost that of a setting. */
+interface Misspelled {
+  name: string
+  /** The setting. */
+  meant: string
+}
+
+/** The greatest edit distance of a misspelling. Short names have too many neighbours. */
+const maxDistance = ({ length }: string): number => (length < 5 ? 0 : length < 8 ? 1 : 2)
+
+/** For long names, a name in lower case also counts. */
+const distanceTo = (known: string, name: string): number =>
+  distance(known.length < 8 ? name : name.toUpperCase(), known)
+
+/** Variables that are not in `known`, but almost. */
+function findMisspelled(names: readonly string[], known: readonly string[]): Misspelled[] {
+  return names.flatMap((name) => {
+    if (known.includes(name)) return []
+    const [nearest] = known
+      .map((meant) => ({ name, meant, by: distanceTo(meant, name) }))
+      .filter(({ meant, by }) => by <= maxDistance(meant))
+      .sort((a, b) => a.by - b.by)
+    return nearest === undefined ? [] : [{ name, meant: nearest.meant }]
+  })
+}

@@ -38,8 +38,6 @@ export interface CodeBackfill {
 /** By the names of their migrations. */
 export type CodeBackfills = Readonly<Record<string, CodeBackfill>>
 
-const OPEN = statement('backfills_open', `SELECT name, changed FROM backfills WHERE completed_at IS NULL ORDER BY name`)
-
 const REOPEN = statement(
   'backfill_reopen',
   `UPDATE backfills SET position = NULL, changed_in_pass = 0, completed_at = NULL
@@ -71,7 +69,10 @@ const END_PASS = statement(
 )
 
 /** Incomplete backfills, and how many rows each has changed. */
-export const openBackfills = (sql: Sql): Promise<{ name: string; changed: number }[]> => sql(OPEN)
+export const openBackfills = statement(
+  'backfills_open',
+  `SELECT name, changed FROM backfills WHERE completed_at IS NULL ORDER BY name`,
+).rows<[], { name: string; changed: number }>()
 
 /**
  * Runs one batch of the backfills of these migrations, then rests. Returns whether more may be

@@ -1,15 +1,13 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
 import { type Bucket, type Counts, getSummary, type Summary } from './summary.ts'
 import { getTop, type Top, type TopDiscussion, type TopReader } from './top.ts'
 
-const IntervalEnum = builder.enumType('AnalyticsInterval', {
-  description: 'The length of a bucket. Buckets follow UTC.',
-  values: {
-    hour: { description: 'An hour.' },
-    day: { description: 'A day, from midnight UTC.' },
-  },
+const IntervalEnum = addEnum('AnalyticsInterval', 'The length of a bucket. Buckets follow UTC.', {
+  hour: 'An hour.',
+  day: 'A day, from midnight UTC.',
 })
 
 const CommentsRef = builder.objectRef<Counts['comments']>('AnalyticsComments').implement({

@@ -1,7 +1,7 @@
 import { isCapability } from '../../core/capabilities.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
-import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { type BackendCheck, checkBackend } from './backend-check.ts'
 import { CapabilityRef } from './graphql-types.ts'
@@ -70,55 +70,41 @@ builder.queryField('backendCheck', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'createApiKey',
-  {
-    description: 'The key to create.',
-    extensions: shapedBy(newKeySchema),
-    inputFields: (t) => ({
-      label: t.string({ required: true, description: 'What the key is for: 1 to 100 characters.' }),
-      capabilities: t.field({
-        type: [CapabilityRef],
-        required: true,
-        description: 'The capabilities of the key, without repeats. The caller must hold all of them.',
-      }),
-      expiresAt: t.field({ type: 'DateTime', description: 'When it expires. It never does if this is absent.' }),
+addMutation('createApiKey', {
+  takes: 'The key to create.',
+  shape: newKeySchema,
+  input: (t) => ({
+    label: t.string({ required: true, description: 'What the key is for: 1 to 100 characters.' }),
+    capabilities: t.field({
+      type: [CapabilityRef],
+      required: true,
+      description: 'The capabilities of the key, without repeats. The caller must hold all of them.',
     }),
-  },
-  {
-    access: 'manage_api_keys',
-    throws: ['capability_escalation', 'key_budget_exhausted'],
-    description: 'Creates an API key.',
-    resolve: (_root, { input }, ctx) => createApiKey(ctx, input),
-  },
-  {
-    description: 'The new key.',
-    outputFields: (t) => ({
-      apiKey: t.field({
-        type: ApiKeyRef,
-        description: 'The key, without its secret part.',
-        resolve: ({ apiKey }) => apiKey,
-      }),
-      key: t.string({ ...shownOnce('key'), description: `The raw key for \`X-API-Key\`. ${SHOWN_ONCE}` }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When it expires. It never does if this is absent.' }),
+  }),
+  access: 'manage_api_keys',
+  throws: ['capability_escalation', 'key_budget_exhausted'],
+  description: 'Creates an API key.',
+  resolve: (input, ctx) => createApiKey(ctx, input),
+  answers: 'The new key.',
+  output: (t) => ({
+    apiKey: t.field({
+      type: ApiKeyRef,
+      description: 'The key, without its secret part.',
+      resolve: ({ apiKey }) => apiKey,
     }),
-  },
-)
+    key: t.string({ ...shownOnce('key'), description: `The raw key for \`X-API-Key\`. ${SHOWN_ONCE}` }),
+  }),
+})
 
-builder.relayMutationField(
-  'revokeApiKey',
-  {
-    description: 'A key to revoke.',
-    inputFields: (t) => ({ id: t.id({ required: true, description: 'The id of the key.' }) }),
-  },
-  {
-    access: 'manage_api_keys',
-    description: 'Revokes an API key. This is final. A revoked key does not change.',
-    resolve: async (_root, { input }, ctx) => ({ apiKey: await revokeApiKey(ctx, input) }),
-  },
-  {
-    description: 'The revoked key.',
-    outputFields: (t) => ({
-      apiKey: t.field({ type: ApiKeyRef, description: 'The key.', resolve: ({ apiKey }) => apiKey }),
-    }),
-  },
-)
+addMutation('revokeApiKey', {
+  takes: 'A key to revoke.',
+  input: (t) => ({ id: t.id({ required: true, description: 'The id of the key.' }) }),
+  access: 'manage_api_keys',
+  description: 'Revokes an API key. This is final. A revoked key does not change.',
+  resolve: async (input, ctx) => ({ apiKey: await revokeApiKey(ctx, input) }),
+  answers: 'The revoked key.',
+  output: (t) => ({
+    apiKey: t.field({ type: ApiKeyRef, description: 'The key.', resolve: ({ apiKey }) => apiKey }),
+  }),
+})

@@ -6,19 +6,16 @@ import type { ApiKey } from '../../generated/prisma/client.ts'
 
 export type KeyOfCaller = Pick<ApiKey, 'id' | 'capabilities' | 'expiresAt' | 'revokedAt'> & { tenantId: Id }
 
-const FIND_KEY_BY_DIGEST = statement(
+export const findKeyByDigest = statement(
   'find_key_by_digest',
   `SELECT tenant_id AS "tenantId", id, capabilities, expires_at AS "expiresAt", revoked_at AS "revokedAt"
    FROM api_keys WHERE digest = $1`,
-)
-
-export const findKeyByDigest = async (sql: Sql, digest: Buffer): Promise<KeyOfCaller | undefined> =>
-  (await sql<KeyOfCaller>(FIND_KEY_BY_DIGEST, [digest]))[0]
-
-const LOCK_KEY = statement('lock_key', 'SELECT 1 FROM api_keys WHERE tenant_id = $1 AND id = $2 FOR UPDATE')
+).first<[digest: Buffer], KeyOfCaller>()
 
 /** Locks a key of the tenant, if there is one, until the transaction ends. */
-export const lockKey = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(LOCK_KEY, [tenantId, id])
+export const lockKey = statement('lock_key', 'SELECT 1 FROM api_keys WHERE tenant_id = $1 AND id = $2 FOR UPDATE').run<
+  [tenantId: Id, id: Id]
+>()
 
 // A key locked by another transaction is skipped, so that the others need not wait: its last use
 // is only a hint.

@@ -1,5 +1,6 @@
 import { AUDIT_ACTIONS } from '../../core/audit.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { namedInRest } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { shapedBy } from '../../graphql/shape.ts'
@@ -15,13 +16,10 @@ const ACTIONS = Object.entries(AUDIT_ACTIONS)
   )
   .join(', ')
 
-export const AuditActorKindEnum = builder.enumType('AuditActorKind', {
-  description: 'Who writes, other than readers.',
-  values: {
-    key: { description: "The tenant's backend, by an API key." },
-    admin: { description: 'A person, by an admin token.' },
-    system: { description: 'The service itself.' },
-  },
+export const AuditActorKindEnum = addEnum('AuditActorKind', 'Who writes, other than readers.', {
+  key: "The tenant's backend, by an API key.",
+  admin: 'A person, by an admin token.',
+  system: 'The service itself.',
 })
 
 /** The columns that name who did something. */

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { createClientToken, namedInput, tokenInput } from './tokens.ts'
@@ -16,37 +17,30 @@ const ClientTokenDiscussionsInput = builder.inputType('ClientTokenDiscussions', 
   }),
 })
 
-builder.relayMutationField(
-  'createClientToken',
-  {
-    description: 'What the token opens, and for how long.',
-    extensions: shapedBy(tokenInput),
-    inputFields: (t) => ({
-      ttlSeconds: t.int({ description: 'How many seconds it lives: 60 to 3 600. The default is 900.' }),
-      discussions: t.field({
-        type: ClientTokenDiscussionsInput,
-        description: 'The discussions that it opens. The default is all.',
-      }),
+addMutation('createClientToken', {
+  takes: 'What the token opens, and for how long.',
+  shape: tokenInput,
+  input: (t) => ({
+    ttlSeconds: t.int({ description: 'How many seconds it lives: 60 to 3 600. The default is 900.' }),
+    discussions: t.field({
+      type: ClientTokenDiscussionsInput,
+      description: 'The discussions that it opens. The default is all.',
     }),
-  },
-  {
-    access: 'key',
-    throws: ['not_found'],
-    description: 'Creates a token with which a browser uses GraphQL. With an identity, the token acts for that reader.',
-    resolve: (_root, { input }, ctx) => createClientToken(ctx, input),
-  },
-  {
-    description: 'The new client token.',
-    outputFields: (t) => ({
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it expires.' }),
-      readerId: t.exposeID('readerId', {
-        nullable: true,
-        description: 'The reader that it acts for. Null without an identity.',
-      }),
-      token: t.string({
-        ...shownOnce('token'),
-        description: `The token, for \`Authorization: Bearer\`. ${SHOWN_ONCE}`,
-      }),
+  }),
+  access: 'key',
+  throws: ['not_found'],
+  description: 'Creates a token with which a browser uses GraphQL. With an identity, the token acts for that reader.',
+  resolve: (input, ctx) => createClientToken(ctx, input),
+  answers: 'The new client token.',
+  output: (t) => ({
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it expires.' }),
+    readerId: t.exposeID('readerId', {
+      nullable: true,
+      description: 'The reader that it acts for. Null without an identity.',
     }),
-  },
-)
+    token: t.string({
+      ...shownOnce('token'),
+      description: `The token, for \`Authorization: Bearer\`. ${SHOWN_ONCE}`,
+    }),
+  }),
+})

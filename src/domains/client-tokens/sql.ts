@@ -16,17 +16,14 @@ export interface TokenRow {
   isLive: boolean
 }
 
-const FIND = statement(
+export const findToken = statement(
   'find_client_token',
   `SELECT t.tenant_id AS "tenantId", t.id, t.minter_id AS "minterId", t.reader_id AS "readerId",
      (SELECT external_id FROM readers r WHERE r.tenant_id = t.tenant_id AND r.id = t.reader_id) AS "readerExternalId",
      t.discussion_ids::text[] AS "discussionIds", t.external_ids AS "externalIds", t.expires_at AS "expiresAt",
      ${isLiveToken('$2')} AS "isLive"
    FROM client_tokens t WHERE t.digest = $1`,
-)
-
-export const findToken = async (sql: Sql, digest: Buffer, now: Date): Promise<TokenRow | undefined> =>
-  (await sql<TokenRow>(FIND, [digest, now]))[0]
+).first<[digest: Buffer, now: Date], TokenRow>()
 
 export interface NewToken extends Omit<TokenRow, 'readerExternalId' | 'isLive'> {
   digest: Buffer

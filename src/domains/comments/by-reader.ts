@@ -156,7 +156,8 @@ export interface ReaderCommentCounts {
   reportsReceived: number
 }
 
-const COUNTS = statement(
+/** Counts the newest `limit` comments of each of several readers. */
+const countByReaders = statement(
   'comment_counts_of_readers',
   `SELECT p.id AS "readerId", l.* FROM unnest($2::uuid[]) AS p (id)
    CROSS JOIN LATERAL (
@@ -168,12 +169,4 @@ const COUNTS = statement(
        WHERE c.tenant_id = $1 AND c.author_id = p.id AND ${anyId('c.author_id')} ORDER BY c.id DESC LIMIT $3
      ) newest
    ) l`,
-)
-
-/** Counts the newest `limit` comments of each of several readers. */
-const countByReaders = (
-  sql: Sql,
-  tenantId: Id,
-  readerIds: readonly Id[],
-  limit: number,
-): Promise<(ReaderCommentCounts & { readerId: Id })[]> => sql(COUNTS, [tenantId, readerIds, limit])
+).rows<[tenantId: Id, readerIds: readonly Id[], limit: number], ReaderCommentCounts & { readerId: Id }>()

@@ -1,6 +1,5 @@
 import { columnOf, inJson, type InJson } from '../../core/fields.ts'
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import { NO_TEXT } from '../../core/withdrawal.ts'
 import type { CommentStatus } from '../../generated/prisma/enums.ts'
@@ -147,20 +146,14 @@ function authorOf(row: CommentRow): Reader | null {
   return author as Reader
 }
 
-const BY_ID = statement(
+export const selectComment = statement(
   'comment_by_id',
   `SELECT ${COMMENT_COLUMNS} FROM ${COMMENT_FROM} WHERE c.tenant_id = $1 AND c.id = $2`,
-)
+).first<[tenantId: Id, id: Id], CommentRow>()
 
-export const selectComment = async (sql: Sql, tenantId: Id, id: Id): Promise<CommentRow | undefined> =>
-  (await sql<CommentRow>(BY_ID, [tenantId, id]))[0]
-
-const BY_IDS = statement(
+/** The comments with these ids, in no order; unknown ids are left out. */
+export const selectComments = statement(
   'comments_by_ids',
   `SELECT ${COMMENT_COLUMNS} FROM ${COMMENT_FROM_ONE_BY_ONE}
    WHERE c.tenant_id = $1 AND c.id = ANY($2::uuid[])`,
-)
-
-/** The comments with these ids, in no order; unknown ids are left out. */
-export const selectComments = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentRow[]> =>
-  sql(BY_IDS, [tenantId, ids])
+).rows<[tenantId: Id, ids: readonly Id[]], CommentRow>()

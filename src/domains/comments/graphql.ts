@@ -1,4 +1,6 @@
 import { builder, type InputFields, type ObjectFields } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { listed } from '../../graphql/connection.ts'
@@ -20,58 +22,49 @@ import { type Decision, type DECISION_ACTIONS, type DECISION_REASONS, explanatio
 import { decisionOfViewer } from './viewers-decision.ts'
 import { reactionOfViewer } from './viewers-reaction.ts'
 import { createComment } from './create.ts'
-import { isAuthorMuted } from './author-muted.ts'
 import { bodySchema, FIELDS, JSON_FIELDS, newCommentSchema } from './fields.ts'
 import { type CommentPreview, previewText } from './checked-text.ts'
 import { authorsInput, listAuthors } from './authors.ts'
 import { withNames } from './mentioned.ts'
 import { cursorOf, listComments, listRepliesOf } from './list.ts'
+import type { Ctx } from '../../core/context.ts'
+import { isMutedByViewer } from '../readers/mutes/mutes.ts'
 
-export const CommentStatusEnum = builder.enumType('CommentStatus', {
-  description: 'Only the text of an approved comment is public.',
-  values: {
-    pending: { description: 'Waits for a moderator.' },
-    approved: { description: 'Public.' },
-    rejected: { description: 'Rejected by a moderator.' },
-    deleted: { description: 'Deleted. It stays as a tombstone while it has replies in view.' },
-    withheld: {
-      description:
-        'The tombstone of a pending or rejected comment with replies in view. Its author gets its state instead, and so do moderators by its id.',
-    },
+export const CommentStatusEnum = addEnum('CommentStatus', 'Only the text of an approved comment is public.', {
+  pending: 'Waits for a moderator.',
+  approved: 'Public.',
+  rejected: 'Rejected by a moderator.',
+  deleted: 'Deleted. It stays as a tombstone while it has replies in view.',
+  withheld:
+    'The tombstone of a pending or rejected comment with replies in view. Its author gets its state instead, and so do moderators by its id.',
+})
+
+const CommentSortEnum = addEnum('CommentSort', 'The order of a level of a thread.', {
+  newest: 'Newest first.',
+  oldest: 'Oldest first.',
+  top: 'Most reactions first, then most replies, then newest.',
+})
+
+const DecisionReasonEnum = addEnum<(typeof DECISION_REASONS)[number]>(
+  'DecisionReason',
+  'The reason of a decision on a comment.',
+  {
+    spam: 'It is spam.',
+    abuse: 'It insults or threatens.',
+    off_topic: 'It does not belong to the page.',
+    illegal: 'It is against the law.',
+    other: 'Another reason, which the message may tell.',
   },
-})
-
-const CommentSortEnum = builder.enumType('CommentSort', {
-  description: 'The order of a level of a thread.',
-  values: {
-    newest: { description: 'Newest first.' },
-    oldest: { description: 'Oldest first.' },
-    top: { description: 'Most reactions first, then most replies, then newest.' },
-  },
-})
-
-const DecisionReasonEnum = builder.enumType('DecisionReason', {
-  description: 'The reason of a decision on a comment.',
-  values: {
-    spam: { description: 'It is spam.' },
-    abuse: { description: 'It insults or threatens.' },
-    off_topic: { description: 'It does not belong to the page.' },
-    illegal: { description: 'It is against the law.' },
-    other: { description: 'Another reason, which the message may tell.' },
-  } satisfies Record<(typeof DECISION_REASONS)[number], { description: string }>,
-})
+)
 
 export const DecisionRef = builder.objectRef<Decision>('CommentDecision').implement({
   description: 'A decision on a comment, as its author sees it.',
   fields: (t) => ({
     action: t.field({
-      type: builder.enumType('DecisionAction', {
-        description: 'What was decided on a comment.',
-        values: {
-          approve: { description: 'It was approved.' },
-          reject: { description: 'It was rejected.' },
-          delete: { description: 'A moderator deleted it.' },
-        } satisfies Record<(typeof DECISION_ACTIONS)[number], { description: string }>,
+      type: addEnum<(typeof DECISION_ACTIONS)[number]>('DecisionAction', 'What was decided on a comment.', {
+        approve: 'It was approved.',
+        reject: 'It was rejected.',
+        delete: 'A moderator deleted it.',
       }),
       description: 'What was decided.',
       resolve: ({ action }) => action,
@@ -301,105 +294,88 @@ export const besideComment = (t: ObjectFields<{ comment: Comment }>) => ({
   }),
 })
 
-builder.relayMutationField(
-  'createComment',
-  {
-    extensions: shapedBy(newCommentSchema),
-    inputFields: (t) => ({
-      discussion: t.field({
-        type: DiscussionByInput,
-        required: true,
-        description: 'The discussion to post in. The first comment on an external id creates it.',
-      }),
-      parentId: t.id({ description: 'The comment to reply to.' }),
-      ...inputFields(t, newCommentSchema.shape),
+addMutation('createComment', {
+  shape: newCommentSchema,
+  input: (t) => ({
+    discussion: t.field({
+      type: DiscussionByInput,
+      required: true,
+      description: 'The discussion to post in. The first comment on an external id creates it.',
     }),
-  },
-  {
-    access: 'reader',
-    client: ofNewComment,
-    throws: ['reader_banned', 'discussion_locked', 'discussion_archived', 'slow_mode'],
-    description: 'Posts a comment for the asserted reader.',
-    resolve: async (_root, { input }, ctx) => ({ comment: await createComment(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
-      commentEdge: t.field({
-        type: listed(builder, CommentRef).edge,
-        description: 'The comment as an edge, to add to a list that a client has.',
-        args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order of the list.' }) },
-        resolve: ({ comment }, { sort }) => ({ cursor: cursorOf(sort ?? 'newest')(comment), node: comment }),
-      }),
-      ...besideComment(t),
+    parentId: t.id({ description: 'The comment to reply to.' }),
+    ...inputFields(t, newCommentSchema.shape),
+  }),
+  access: 'reader',
+  client: ofNewComment,
+  throws: ['reader_banned', 'discussion_locked', 'discussion_archived', 'slow_mode'],
+  description: 'Posts a comment for the asserted reader.',
+  resolve: async (input, ctx) => ({ comment: await createComment(ctx, input) }),
+  output: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The comment as posted.' }),
+    commentEdge: t.field({
+      type: listed(builder, CommentRef).edge,
+      description: 'The comment as an edge, to add to a list that a client has.',
+      args: { sort: t.arg({ type: CommentSortEnum, defaultValue: 'newest', description: 'The order of the list.' }) },
+      resolve: ({ comment }, { sort }) => ({ cursor: cursorOf(sort ?? 'newest')(comment), node: comment }),
     }),
-  },
-)
+    ...besideComment(t),
+  }),
+})
 
-builder.relayMutationField(
-  'updateComment',
-  {
-    extensions: shapedBy(changes.editSchema),
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
-      revision: t.int({
-        description: 'The revision that the author has read. If the comment has another one, the edit is refused.',
-      }),
+addMutation('updateComment', {
+  shape: changes.editSchema,
+  input: (t) => ({
+    commentId: t.id({ required: true, description: 'The comment.' }),
+    body: t.string({ required: true, description: 'Markdown, 1 to 10 000 characters after trimming.' }),
+    revision: t.int({
+      description: 'The revision that the author has read. If the comment has another one, the edit is refused.',
     }),
-  },
-  {
-    access: 'reader',
-    client: ofComment,
-    throws: [
-      'reader_banned',
-      'not_author',
-      'edit_window_closed',
-      'discussion_locked',
-      'discussion_archived',
-      'invalid_transition',
-    ],
-    description: "Edits the asserted reader's own comment, within the tenant's edit window.",
-    resolve: async (_root, { input }, ctx) => ({ comment: await changes.updateComment(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }),
-      ...besideComment(t),
-    }),
-  },
-)
+  }),
+  access: 'reader',
+  client: ofComment,
+  throws: [
+    'reader_banned',
+    'not_author',
+    'edit_window_closed',
+    'discussion_locked',
+    'discussion_archived',
+    'invalid_transition',
+  ],
+  description: "Edits the asserted reader's own comment, within the tenant's edit window.",
+  resolve: async (input, ctx) => ({ comment: await changes.updateComment(ctx, input) }),
+  output: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The comment as edited.' }),
+    ...besideComment(t),
+  }),
+})
 
-builder.relayMutationField(
-  'deleteComment',
-  {
-    extensions: shapedBy(explanationSchema),
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      asAuthor: t.boolean({
-        description:
-          'Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content.',
-      }),
-      ...explanationFields(t),
+addMutation('deleteComment', {
+  shape: explanationSchema,
+  input: (t) => ({
+    commentId: t.id({ required: true, description: 'The comment.' }),
+    asAuthor: t.boolean({
+      description:
+        'Refuses the deletion unless the asserted reader is the author, even if the caller has moderate_content.',
     }),
-  },
-  {
-    access: 'key',
-    client: ofComment,
-    throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
-    description:
-      'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content and may give a reason and a message.',
-    resolve: async (_root, { input }, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }),
-      deletedCommentId: t.id({
-        nullable: true,
-        description: 'The id of the comment. Null if it stays in view as a tombstone, because it has replies in view.',
-        resolve: ({ comment }) => (comment.replyCount === 0 ? comment.id : null),
-      }),
-      ...besideComment(t),
+    ...explanationFields(t),
+  }),
+  access: 'key',
+  client: ofComment,
+  throws: ['missing_capability', 'identity_required', 'not_author', 'discussion_archived'],
+  description:
+    'Deletes a comment. If the asserted reader wrote it, the author deletes it. Otherwise a moderator does, who needs moderate_content and may give a reason and a message.',
+  resolve: async (input, ctx) => ({ comment: await changes.deleteComment(ctx, input) }),
+  output: (t) => ({
+    comment: t.expose('comment', { type: CommentRef, description: 'The tombstone.' }),
+    deletedCommentId: t.id({
+      nullable: true,
+      description: 'The id of the comment. Null if it stays in view as a tombstone, because it has replies in view.',
+      resolve: ({ comment }) => (comment.replyCount === 0 ? comment.id : null),
     }),
-  },
-)
+    ...besideComment(t),
+  }),
+})
+
+/** True if the asserted reader has muted the author of a comment; null otherwise. */
+const isAuthorMuted = (ctx: Ctx, { author, authorMuted }: Comment): Promise<true | null> | true | null =>
+  authorMuted === undefined && author !== null ? isMutedByViewer(ctx, author.id) : (authorMuted ?? null)

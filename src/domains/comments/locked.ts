@@ -46,11 +46,11 @@ const COMMENT = `SELECT ${COMMENT_COLUMNS}, (${writableState('d', '$3')})::text 
    LEFT JOIN readers r ON r.tenant_id = c.tenant_id AND r.id = c.author_id
    WHERE c.tenant_id = $1 AND c.id = $2`
 
-const PEEK = statement('comment_to_change', COMMENT)
-
 /** A comment as a change would find it now, without a lock: it may change before the change. */
-export const peekComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<LockedComment | undefined> =>
-  (await sql<LockedComment>(PEEK, [tenantId, id, now]))[0]
+export const peekComment = statement('comment_to_change', COMMENT).first<
+  [tenantId: Id, id: Id, now: Date],
+  LockedComment
+>()
 
 const LOCK = statement(
   'lock_comment',

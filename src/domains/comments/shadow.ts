@@ -32,7 +32,7 @@ interface ShownKey {
 }
 
 // Of their newest comments: a reader may have written for years.
-const SHOWN = statement(
+const selectShown = statement(
   'comments_shown_in_shadow',
   `WITH RECURSIVE own AS MATERIALIZED (
      SELECT * FROM (
@@ -49,10 +49,7 @@ const SHOWN = statement(
    SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", reaction_count AS "reactionCount",
      reply_count AS "replyCount", is_own AS "isOwn"
    FROM shown`,
-)
-
-const selectShown = (sql: Sql, tenantId: Id, readerId: Id, discussionIds: readonly Id[]): Promise<ShownKey[]> =>
-  sql(SHOWN, [tenantId, readerId, discussionIds])
+).rows<[tenantId: Id, readerId: Id, discussionIds: readonly Id[]], ShownKey>()
 
 /** Whether a reader banned in shadow sees a comment as a tombstone that the public does not see. */
 export const isTombstoneInShadow = async (

@@ -2,6 +2,8 @@ import { searchSchema } from '../../core/database/search.ts'
 import { moderationModeSchema } from '../../core/settings/tenant.ts'
 import { externalIdSchema } from '../../core/input/texts.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { enumOf, inputFields } from '../../graphql/checked.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { asksOnlyFor } from '../../graphql/plan.ts'
@@ -21,21 +23,19 @@ import {
 } from './fields.ts'
 import { seenByClient } from './scope.ts'
 
-export const DiscussionStateEnum = builder.enumType('DiscussionState', {
-  description: 'open → locked → open; open or locked → archived, which is final.',
-  values: {
-    open: { description: 'Readers may write.' },
-    locked: { description: 'Readers cannot write; moderators can act.' },
-    archived: { description: 'Nothing can be changed. This is final.' },
+export const DiscussionStateEnum = addEnum(
+  'DiscussionState',
+  'open → locked → open; open or locked → archived, which is final.',
+  {
+    open: 'Readers may write.',
+    locked: 'Readers cannot write; moderators can act.',
+    archived: 'Nothing can be changed. This is final.',
   },
-})
+)
 
-const DiscussionSortEnum = builder.enumType('DiscussionSort', {
-  description: 'The order of a list of discussions.',
-  values: {
-    recent: { description: 'Newest first.' },
-    active: { description: 'Most recently commented first, to the minute.' },
-  },
+const DiscussionSortEnum = addEnum('DiscussionSort', 'The order of a list of discussions.', {
+  recent: 'Newest first.',
+  active: 'Most recently commented first, to the minute.',
 })
 
 const storedField = storedFields(FIELDS, {
@@ -100,69 +100,50 @@ builder.queryField('discussions', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'createDiscussion',
-  {
-    extensions: shapedBy(discussionInput),
-    inputFields: (t) => ({
-      externalId: t.string({ required: true, description: "The tenant's own key for the page, 1 to 512 characters." }),
-      ...inputFields(t, givenInput('It does not change if this is absent.')),
-    }),
-  },
-  {
-    access: 'key',
-    throws: ['discussion_archived'],
-    description: 'Creates the discussion of an external id. If there is one, its title and url are updated.',
-    resolve: (_root, { input }, ctx) => discussions.createDiscussion(ctx, input),
-  },
-  {
-    outputFields: (t) => ({
-      discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
-      created: t.exposeBoolean('created', { description: 'Whether this request created it.' }),
-    }),
-  },
-)
+addMutation('createDiscussion', {
+  shape: discussionInput,
+  input: (t) => ({
+    externalId: t.string({ required: true, description: "The tenant's own key for the page, 1 to 512 characters." }),
+    ...inputFields(t, givenInput('It does not change if this is absent.')),
+  }),
+  access: 'key',
+  throws: ['discussion_archived'],
+  description: 'Creates the discussion of an external id. If there is one, its title and url are updated.',
+  resolve: (input, ctx) => discussions.createDiscussion(ctx, input),
+  output: (t) => ({
+    discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
+    created: t.exposeBoolean('created', { description: 'Whether this request created it.' }),
+  }),
+})
 
-builder.relayMutationField(
-  'updateDiscussion',
-  {
-    extensions: shapedBy(discussionChanges),
-    inputFields: (t) => ({
-      id: t.id({ required: true, description: 'The discussion.' }),
-      externalId: t.string({
-        description: "The tenant's own key for the page. The former one leads to the discussion for a year.",
-      }),
-      ...inputFields(t, givenInput('Null removes it.')),
-      ...inputFields(t, overrideInput("Null: the tenant's.")),
+addMutation('updateDiscussion', {
+  shape: discussionChanges,
+  input: (t) => ({
+    id: t.id({ required: true, description: 'The discussion.' }),
+    externalId: t.string({
+      description: "The tenant's own key for the page. The former one leads to the discussion for a year.",
     }),
-  },
-  {
-    access: 'key',
-    throws: ['missing_capability', 'discussion_archived', 'external_id_taken'],
-    description:
-      "Changes the given fields of a discussion. Those that stand over the tenant's settings need `moderate_content`, all others `manage_settings`.",
-    resolve: async (_root, { input }, ctx) => ({ discussion: await updateDiscussion(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
-    }),
-  },
-)
+    ...inputFields(t, givenInput('Null removes it.')),
+    ...inputFields(t, overrideInput("Null: the tenant's.")),
+  }),
+  access: 'key',
+  throws: ['missing_capability', 'discussion_archived', 'external_id_taken'],
+  description:
+    "Changes the given fields of a discussion. Those that stand over the tenant's settings need `moderate_content`, all others `manage_settings`.",
+  resolve: async (input, ctx) => ({ discussion: await updateDiscussion(ctx, input) }),
+  output: (t) => ({
+    discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion.' }),
+  }),
+})
 
-builder.relayMutationField(
-  'deleteDiscussion',
-  { inputFields: (t) => ({ id: t.id({ required: true, description: 'The discussion.' }) }) },
-  {
-    access: 'manage_settings',
-    description:
-      'Deletes a discussion for good: it cannot be found any more, its external ids are free, and its streams end. ' +
-      'Workers then remove its comments with all that belongs to them, its events, and deliveries that still wait.',
-    resolve: async (_root, { input }, ctx) => ({ deletedDiscussionId: await deleteDiscussion(ctx, input.id) }),
-  },
-  {
-    outputFields: (t) => ({
-      deletedDiscussionId: t.exposeID('deletedDiscussionId', { description: 'The id of the deleted discussion.' }),
-    }),
-  },
-)
+addMutation('deleteDiscussion', {
+  input: (t) => ({ id: t.id({ required: true, description: 'The discussion.' }) }),
+  access: 'manage_settings',
+  description:
+    'Deletes a discussion for good: it cannot be found any more, its external ids are free, and its streams end. ' +
+    'Workers then remove its comments with all that belongs to them, its events, and deliveries that still wait.',
+  resolve: async (input, ctx) => ({ deletedDiscussionId: await deleteDiscussion(ctx, input.id) }),
+  output: (t) => ({
+    deletedDiscussionId: t.exposeID('deletedDiscussionId', { description: 'The id of the deleted discussion.' }),
+  }),
+})

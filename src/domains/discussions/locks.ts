@@ -21,7 +21,8 @@ export const lockDiscussionRow = async (
   orDeleted = false,
 ): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(LOCK, [tenantId, id, orDeleted]))[0]
 
-const LOCK_DISCUSSIONS = statement(
+/** Locks the discussions of some comments, in the order that all writers use. */
+export const lockDiscussionsOf = statement(
   'lock_discussions_of_comments',
   `SELECT d.id FROM (
      SELECT DISTINCT c.discussion_id AS id FROM unnest($2::uuid[]) AS k (id) CROSS JOIN LATERAL (
@@ -29,8 +30,4 @@ const LOCK_DISCUSSIONS = statement(
      ORDER BY 1
    ) i CROSS JOIN LATERAL (
      SELECT id FROM discussions WHERE tenant_id = $1 AND id = i.id LIMIT 1 FOR NO KEY UPDATE) d`,
-)
-
-/** Locks the discussions of some comments, in the order that all writers use. */
-export const lockDiscussionsOf = async (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<void> =>
-  void (await sql(LOCK_DISCUSSIONS, [tenantId, commentIds]))
+).run<[tenantId: Id, commentIds: readonly Id[]]>()

@@ -16,32 +16,23 @@ import {
 } from './fields.ts'
 import { IS_HERE } from './row.ts'
 
+type FoundById = DiscussionRow & { isHere: boolean }
+
+/** The discussions with these ids, in no order, deleted ones too; unknown ids are left out. */
+export const selectDiscussions = statement(
+  'discussions_by_ids',
+  `SELECT ${DISCUSSION_COLUMNS}, ${IS_HERE} AS "isHere" FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
+).rows<[tenantId: Id, ids: readonly Id[]], FoundById>()
+
 // LIMIT 1: the aliases are not looked at where the first part has found a row.
-const BY_EXTERNAL = statement(
+/** The discussion that has the external id, or had it in the last year. */
+export const selectByExternalId = statement(
   'discussion_by_external_id',
   `SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND external_id = $2
    UNION ALL
    SELECT ${DISCUSSION_COLUMNS} FROM discussions WHERE tenant_id = $1 AND id = (${aliasOf('$1', '$2')})
    LIMIT 1`,
-)
-
-const BY_IDS = statement(
-  'discussions_by_ids',
-  `SELECT ${DISCUSSION_COLUMNS}, ${IS_HERE} AS "isHere" FROM discussions WHERE tenant_id = $1 AND id = ANY($2::uuid[])`,
-)
-
-type FoundById = DiscussionRow & { isHere: boolean }
-
-/** The discussions with these ids, in no order, deleted ones too; unknown ids are left out. */
-export const selectDiscussions = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<FoundById[]> =>
-  sql(BY_IDS, [tenantId, ids])
-
-/** The discussion that has the external id, or had it in the last year. */
-export const selectByExternalId = async (
-  sql: Sql,
-  tenantId: Id,
-  externalId: string,
-): Promise<DiscussionRow | undefined> => (await sql<DiscussionRow>(BY_EXTERNAL, [tenantId, externalId]))[0]
+).first<[tenantId: Id, externalId: string], DiscussionRow>()
 
 /** SQL: for each given field what its column, its parameter and whether it is given make. */
 const ofGiven = (separator: string, part: (column: string, value: number, isGiven: number) => string): string =>
@@ -97,28 +88,13 @@ export const upsertDiscussion = async (
   return (await sql<DiscussionRow>(UPSERT, params))[0]
 }
 
-const IDS = statement(
+/** The discussions that have these external ids, or had them in the last year. */
+export const selectIds = statement(
   'discussion_ids_by_external_id',
   `SELECT id, external_id AS "externalId" FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])
    UNION ALL
    SELECT discussion_id, external_id FROM ${aliasesOf('$1', '$2')} a`,
-)
-
-/** The discussions that have these external ids, or had them in the last year. */
-export const selectIds = (
-  sql: Sql,
-  tenantId: Id,
-  externalIds: readonly string[],
-): Promise<{ id: Id; externalId: string }[]> => sql(IDS, [tenantId, externalIds])
-
-const COUNTS = statement(
-  'discussion_counts',
-  `SELECT external_id AS "externalId", comment_count AS "commentCount", state::text, seq::text AS "lastEventId"
-   FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])
-   UNION ALL
-   SELECT a.external_id, d.comment_count, d.state::text, d.seq::text FROM ${aliasesOf('$1', '$2')} a
-   JOIN discussions d ON d.tenant_id = $1 AND d.id = a.discussion_id`,
-)
+).rows<[tenantId: Id, externalIds: readonly string[]], { id: Id; externalId: string }>()
 
 export interface DiscussionCount {
   externalId: string
@@ -127,8 +103,14 @@ export interface DiscussionCount {
   lastEventId: string
 }
 
-export const selectCounts = (sql: Sql, tenantId: Id, externalIds: readonly string[]): Promise<DiscussionCount[]> =>
-  sql(COUNTS, [tenantId, externalIds])
+export const selectCounts = statement(
+  'discussion_counts',
+  `SELECT external_id AS "externalId", comment_count AS "commentCount", state::text, seq::text AS "lastEventId"
+   FROM discussions WHERE tenant_id = $1 AND external_id = ANY($2::text[])
+   UNION ALL
+   SELECT a.external_id, d.comment_count, d.state::text, d.seq::text FROM ${aliasesOf('$1', '$2')} a
+   JOIN discussions d ON d.tenant_id = $1 AND d.id = a.discussion_id`,
+).rows<[tenantId: Id, externalIds: readonly string[]], DiscussionCount>()
 
 const IN_STATE = `${IS_HERE} AND ($2::text IS NULL OR state::text = $2)`
 

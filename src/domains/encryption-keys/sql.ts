@@ -83,25 +83,20 @@ export const replaceSealed = async (
   by: Buffer,
 ): Promise<boolean> => (await sql(REPLACE_SEALED[table], [tenantId, ownerId, kid, sealed, by])).length > 0
 
-const COUNT_SECRETS = statement(
+/** How many secrets are sealed under each key. */
+export const countSecrets = statement(
   'count_sealed_secrets',
   `SELECT ${keyIdIn('sealed')} AS "keyId", count(*)::int AS secrets
    FROM (${SECRET_TABLES.map((table) => `SELECT sealed FROM ${table}`).join(' UNION ALL ')}) s
    WHERE sealed IS NOT NULL GROUP BY 1 ORDER BY 1`,
-)
+).rows<[], { keyId: string; secrets: number }>()
 
-/** How many secrets are sealed under each key. */
-export const countSecrets = (sql: Sql): Promise<{ keyId: string; secrets: number }[]> => sql(COUNT_SECRETS)
-
-const COUNT_OUTCOMES = statement(
+/** How many stored outcomes of an `Idempotency-Key` need each key to be found, and until when. */
+export const countOutcomes = statement(
   'count_outcomes_by_key',
   `SELECT ${keyIdIn('key_digest')} AS "keyId", count(*)::int AS outcomes, max(expires_at) AS until
    FROM idempotency_records WHERE expires_at > now() GROUP BY 1`,
-)
-
-/** How many stored outcomes of an `Idempotency-Key` need each key to be found, and until when. */
-export const countOutcomes = (sql: Sql): Promise<{ keyId: string; outcomes: number; until: Date }[]> =>
-  sql(COUNT_OUTCOMES)
+).rows<[], { keyId: string; outcomes: number; until: Date }>()
 
 const DELETE_EXPIRED = ENDING.map((table) =>
   statement(

@@ -50,22 +50,24 @@ async function removeChildless(sql: Sql, tenantId: Id, ids: readonly Id[]): Prom
   for (let next = ids; next.length > 0;) next = await removeBlankComments(sql, tenantId, next)
 }
 
-const BLANK = statement(
+/** Turns a comment into a tombstone without an author. */
+const blankComment = statement(
   'blank_comment',
   `UPDATE comments SET status = 'deleted', deleted_at = coalesce(deleted_at, $3), pinned_at = NULL, author_id = NULL,
      ${TEXTS.map((name) => `${toSnakeCase(name)} = NULL`).join(', ')}, text_digest = NULL, hold_reason = NULL, flagged = false,
      decision = NULL, hold_details = NULL
    WHERE tenant_id = $1 AND id = $2`,
-)
-
-/** Turns a comment into a tombstone without an author. */
-const blankComment = async (sql: Sql, tenantId: Id, id: Id, now: Date): Promise<void> =>
-  void (await sql(BLANK, [tenantId, id, now]))
+).run<[tenantId: Id, id: Id, now: Date]>()
 
 const NOBODYS = JSON.stringify({ author: null, ...NO_TEXT })
 
 // Reports of others on a comment may name its author just as the comment does.
-const FORGET = statement(
+/**
+ * Removes the texts of comments, and messages to their author, from everything that belongs to
+ * them: revisions, questions to classifiers, notes of moderators and of reports, the audit log. So
+ * are notifications, which name their author.
+ */
+const forgetCommentTexts = statement(
   'forget_comment_texts',
   `WITH revisions AS (
      DELETE FROM comment_revisions WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[])
@@ -89,15 +91,7 @@ const FORGET = statement(
      before = CASE WHEN jsonb_exists(before, 'author') THEN before || '${NOBODYS}' ELSE before END,
      after = CASE WHEN jsonb_exists(after, 'author') THEN after || '${NOBODYS}' ELSE after END - 'message'
    WHERE tenant_id = $1 AND target_id = ANY($2::text[]) AND target_type = 'comment'`,
-)
-
-/**
- * Removes the texts of comments, and messages to their author, from everything that belongs to
- * them: revisions, questions to classifiers, notes of moderators and of reports, the audit log. So
- * are notifications, which name their author.
- */
-const forgetCommentTexts = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
-  void (await sql(FORGET, [tenantId, ids]))
+).run<[tenantId: Id, ids: readonly Id[]]>()
 
 // `status =` would let PostgreSQL take the index of all that are deleted, without statistics.
 const REMOVE = statement(

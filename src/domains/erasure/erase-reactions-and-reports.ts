@@ -57,16 +57,13 @@ export async function takeReportsBack(
   await takeReports(sql, tenantId, readerId, commentIds)
 }
 
-const LOCK_COMMENTS = statement(
-  'lock_comments',
-  'SELECT 1 FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR NO KEY UPDATE',
-)
-
 /**
  * Locks comments whose discussions are locked already. Later statements see their present state.
  */
-const lockComments = async (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<void> =>
-  void (await sql(LOCK_COMMENTS, [tenantId, ids]))
+const lockComments = statement(
+  'lock_comments',
+  'SELECT 1 FROM comments WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+).run<[tenantId: Id, ids: readonly Id[]]>()
 
 const THEIRS = 'tenant_id = $1 AND reader_id = $2 AND comment_id = k.key'
 
@@ -85,7 +82,10 @@ export interface TakenReaction {
   reactionCounts: Record<string, number>
 }
 
-const TAKE_REACTIONS = statement(
+/**
+ * Removes the reader's reactions on these locked comments. Returns those whose counts have changed.
+ */
+const takeReactions = statement(
   'take_reactions_back',
   `WITH gone AS (
      DELETE FROM reactions WHERE ${eachOf('reactions', '$3::uuid[]', THEIRS)}
@@ -100,17 +100,12 @@ const TAKE_REACTIONS = statement(
    WHERE g.type IS NOT NULL AND c.tenant_id = $1 AND c.id = g.comment_id
    RETURNING c.id AS "commentId", c.discussion_id AS "discussionId", c.status::text, c.reply_count AS "replyCount", g.type,
      c.reaction_counts AS "reactionCounts"`,
-)
-
-/**
- * Removes the reader's reactions on these locked comments. Returns those whose counts have changed.
- */
-const takeReactions = (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<TakenReaction[]> =>
-  sql(TAKE_REACTIONS, [tenantId, readerId, commentIds])
+).rows<[tenantId: Id, readerId: Id, commentIds: readonly Id[]], TakenReaction>()
 
 // The first `reports_answered` of a comment's counted reports have been answered by moderators.
 // Later ones are not counted.
-const TAKE_REPORTS = statement(
+/** Removes the reader's reports on these locked comments, and updates their counts. */
+const takeReports = statement(
   'take_reports_back',
   `WITH theirs AS MATERIALIZED (
      SELECT p.comment_id, p.counted, (SELECT count(*) FROM (
@@ -127,8 +122,4 @@ const TAKE_REPORTS = statement(
    UPDATE comments c SET report_count = c.report_count - 1,
      reports_answered = least(c.reports_answered - (t.place <= c.reports_answered)::int, c.report_count - 1)
    FROM theirs t WHERE t.counted AND c.tenant_id = $1 AND c.id = t.comment_id AND c.report_count > 0`,
-)
-
-/** Removes the reader's reports on these locked comments, and updates their counts. */
-const takeReports = async (sql: Sql, tenantId: Id, readerId: Id, commentIds: readonly Id[]): Promise<void> =>
-  void (await sql(TAKE_REPORTS, [tenantId, readerId, commentIds]))
+).run<[tenantId: Id, readerId: Id, commentIds: readonly Id[]]>()

@@ -1,5 +1,5 @@
 import { FIRST_ID, type Id } from '../../core/ids.ts'
-import type { Prisma, Sql } from '../../core/database/database.ts'
+import type { Prisma } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { AuditEntry, CommentRevision, Note, Reaction, Report } from '../../generated/prisma/client.ts'
 import { SHOWN_COLUMNS, type ShownColumn, type Stored } from '../comments/fields.ts'
@@ -114,16 +114,13 @@ export interface ExportedNotification {
   occurredAt: Date
 }
 
-const NOTIFICATIONS = statement(
+/** The reader's notifications that are still in the log. */
+export const exportNotifications = statement(
   'export_notifications',
   `SELECT id AS "eventId", discussion_id AS "discussionId", seq, data->'comment'->>'id' AS "commentId",
      data->>'parentCommentId' AS "parentCommentId", occurred_at AS "occurredAt"
    FROM events WHERE tenant_id = $1 AND recipient_id = $2 AND type = 'notification_reply' ORDER BY id`,
-)
-
-/** The reader's notifications that are still in the log. */
-export const exportNotifications = (sql: Sql, tenantId: Id, readerId: Id): Promise<ExportedNotification[]> =>
-  sql(NOTIFICATIONS, [tenantId, readerId])
+).rows<[tenantId: Id, readerId: Id], ExportedNotification>()
 
 const OF_ENTRY = {
   id: true,

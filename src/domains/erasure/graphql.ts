@@ -1,5 +1,6 @@
 import type { Notification, ReaderMute } from '../../generated/prisma/client.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { namedInRest } from '../../graphql/in-rest.ts'
 import { FIELDS } from '../comments/fields.ts'
 import { CommentStatusEnum, DecisionRef, storedField } from '../comments/graphql.ts'
@@ -189,19 +190,14 @@ builder.queryField('readerExport', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'eraseReader',
-  { inputFields: (t) => ({ readerId: t.id({ required: true, description: 'The reader.' }) }) },
-  {
-    access: 'manage_settings',
-    description:
-      'Erases a reader: their reactions and reports, their comments as the setting erasureMode says, and their traces ' +
-      'in events, deliveries and the audit log. This is final. If it was interrupted, send the request again to continue.',
-    resolve: async (_root, { input }, ctx) => ({ deletedReaderId: await eraseReader(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      deletedReaderId: t.exposeID('deletedReaderId', { description: 'The id of the erased reader.' }),
-    }),
-  },
-)
+addMutation('eraseReader', {
+  input: (t) => ({ readerId: t.id({ required: true, description: 'The reader.' }) }),
+  access: 'manage_settings',
+  description:
+    'Erases a reader: their reactions and reports, their comments as the setting erasureMode says, and their traces ' +
+    'in events, deliveries and the audit log. This is final. If it was interrupted, send the request again to continue.',
+  resolve: async (input, ctx) => ({ deletedReaderId: await eraseReader(ctx, input) }),
+  output: (t) => ({
+    deletedReaderId: t.exposeID('deletedReaderId', { description: 'The id of the erased reader.' }),
+  }),
+})

@@ -7,25 +7,22 @@ import { ERASED } from '../readers/fields.ts'
 /** The most audit entries of one statement. */
 export const AUDIT_BATCH = 100
 
-const LOCK = statement(
-  'lock_reader_to_erase',
-  `SELECT external_id AS "externalId", erasing_at AS "erasingAt" FROM readers
-   WHERE tenant_id = $1 AND id = $2 AND coalesce(isfinite(erasing_at), true) FOR UPDATE`,
-)
-
 /**
  * Locks a reader's row exclusively. Finds one whose erasure has begun, but none who was merged into
  * another. Writers of comments, reactions and reports of the reader wait at their foreign keys for
  * the end of this transaction, and those under way end first.
  */
-export const lockReaderToErase = async (
-  sql: Sql,
-  tenantId: Id,
-  readerId: Id,
-): Promise<{ externalId: string; erasingAt: Date | null } | undefined> =>
-  (await sql<{ externalId: string; erasingAt: Date | null }>(LOCK, [tenantId, readerId]))[0]
+export const lockReaderToErase = statement(
+  'lock_reader_to_erase',
+  `SELECT external_id AS "externalId", erasing_at AS "erasingAt" FROM readers
+   WHERE tenant_id = $1 AND id = $2 AND coalesce(isfinite(erasing_at), true) FOR UPDATE`,
+).first<[tenantId: Id, readerId: Id], { externalId: string; erasingAt: Date | null }>()
 
-const BEGIN = statement(
+/**
+ * Blanks the profile, also on cached pages, and deletes the moderators' notes on the reader. From
+ * now on no write finds the reader; the external id is free for a new record.
+ */
+export const beginErasure = statement(
   'begin_erasure',
   `WITH noted AS (
      DELETE FROM notes WHERE tenant_id = $1 AND reader_id = $2 AND reader_id IS NOT NULL
@@ -38,14 +35,7 @@ const BEGIN = statement(
      RETURNING tenant_id
    )
    UPDATE tenants t SET profile_version = t.profile_version + 1 FROM begun b WHERE t.id = b.tenant_id`,
-)
-
-/**
- * Blanks the profile, also on cached pages, and deletes the moderators' notes on the reader. From
- * now on no write finds the reader; the external id is free for a new record.
- */
-export const beginErasure = async (sql: Sql, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
-  void (await sql(BEGIN, [tenantId, readerId, now]))
+).run<[tenantId: Id, readerId: Id, now: Date]>()
 
 /** Renews the heartbeat, so that no other process takes the erasure over. */
 export const touchErasure = async ({ reader }: Prisma, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
@@ -54,21 +44,14 @@ export const touchErasure = async ({ reader }: Prisma, tenantId: Id, readerId: I
     data: { erasingAt: now },
   }))
 
-const TAKE_UP = statement(
+/** Takes over an erasure without a heartbeat since `before`. Only one caller gets it. */
+export const takeUpErasure = statement(
   'take_up_erasure',
   `UPDATE readers r SET erasing_at = $1
    FROM (SELECT tenant_id, id FROM readers WHERE erasing_at < $2 ORDER BY erasing_at LIMIT 1 FOR UPDATE SKIP LOCKED) due
    WHERE r.tenant_id = due.tenant_id AND r.id = due.id
    RETURNING r.tenant_id AS "tenantId", r.id AS "readerId"`,
-)
-
-/** Takes over an erasure without a heartbeat since `before`. Only one caller gets it. */
-export const takeUpErasure = async (
-  sql: Sql,
-  now: Date,
-  before: Date,
-): Promise<{ tenantId: Id; readerId: Id } | undefined> =>
-  (await sql<{ tenantId: Id; readerId: Id }>(TAKE_UP, [now, before]))[0]
+).first<[now: Date, before: Date], { tenantId: Id; readerId: Id }>()
 
 const HAS_TRACES = statement(
   'has_traces_of_reader',

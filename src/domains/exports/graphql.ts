@@ -1,14 +1,13 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { createExport, deleteExport, exportStateOf, getExport, listExports } from './exports.ts'
 
-const StateRef = builder.enumType('TenantExportState', {
-  description: 'How far an export is.',
-  values: {
-    pending: { description: 'A worker will make it, or is making it.' },
-    completed: { description: 'Its file can be downloaded.' },
-    failed: { description: 'It could not be made.' },
-  },
+const StateRef = addEnum('TenantExportState', 'How far an export is.', {
+  pending: 'A worker will make it, or is making it.',
+  completed: 'Its file can be downloaded.',
+  failed: 'It could not be made.',
 })
 
 const TenantExportRef = builder.prismaObject('TenantExport', {
@@ -57,38 +56,25 @@ builder.queryField('export', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'createExport',
-  null,
-  {
-    access: 'admin',
-    description:
-      "Asks for a copy of all that is the tenant's but secrets. A worker makes it as of one instant, and it is kept for a day. An export that is still pending is answered again. The tenant's earlier exports are deleted once this one is completed.",
-    resolve: (_root, _args, ctx) => createExport(ctx),
-  },
-  {
-    description: 'The export that was asked for.',
-    outputFields: (t) => ({
-      export: t.field({ type: TenantExportRef, description: 'The export.', resolve: (created) => created }),
-    }),
-  },
-)
+addMutation('createExport', {
+  access: 'admin',
+  description:
+    "Asks for a copy of all that is the tenant's but secrets. A worker makes it as of one instant, and it is kept for a day. An export that is still pending is answered again. The tenant's earlier exports are deleted once this one is completed.",
+  resolve: (_input, ctx) => createExport(ctx),
+  answers: 'The export that was asked for.',
+  output: (t) => ({
+    export: t.field({ type: TenantExportRef, description: 'The export.', resolve: (created) => created }),
+  }),
+})
 
-builder.relayMutationField(
-  'deleteExport',
-  {
-    description: 'An export to delete.',
-    inputFields: (t) => ({ id: t.id({ required: true, description: 'The id of the export.' }) }),
-  },
-  {
-    access: 'admin',
-    description: 'Deletes an export and its file.',
-    resolve: async (_root, { input }, ctx) => ({ deletedExportId: await deleteExport(ctx, input) }),
-  },
-  {
-    description: 'The deleted export.',
-    outputFields: (t) => ({
-      deletedExportId: t.exposeID('deletedExportId', { description: 'The id of the export.' }),
-    }),
-  },
-)
+addMutation('deleteExport', {
+  takes: 'An export to delete.',
+  input: (t) => ({ id: t.id({ required: true, description: 'The id of the export.' }) }),
+  access: 'admin',
+  description: 'Deletes an export and its file.',
+  resolve: async (input, ctx) => ({ deletedExportId: await deleteExport(ctx, input) }),
+  answers: 'The deleted export.',
+  output: (t) => ({
+    deletedExportId: t.exposeID('deletedExportId', { description: 'The id of the export.' }),
+  }),
+})

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { TopDiscussionRef } from '../analytics/graphql.ts'
 import { CommentRef } from '../comments/graphql.ts'
@@ -14,13 +15,10 @@ const LatestCommentRef = builder.objectRef<LatestComment>('LatestComment').imple
   }),
 })
 
-const WindowEnum = builder.enumType('DiscussedWindow', {
-  description: 'A span of UTC days. The last of them is today.',
-  values: {
-    day: { description: 'Yesterday and today, so that it is not empty after midnight.' },
-    week: { description: 'Seven days.' },
-    month: { description: '30 days.' },
-  } satisfies Record<Window, { description: string }>,
+const WindowEnum = addEnum<Window>('DiscussedWindow', 'A span of UTC days. The last of them is today.', {
+  day: 'Yesterday and today, so that it is not empty after midnight.',
+  week: 'Seven days.',
+  month: '30 days.',
 })
 
 const limitArg = { defaultValue: 10, extensions: shapedBy(limitSchema.shape.limit) }

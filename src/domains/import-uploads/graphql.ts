@@ -1,6 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
-import { shapedBy } from '../../graphql/shape.ts'
 import type { ImportUpload } from '../../generated/prisma/client.ts'
 import { CountsRef, FindingsRef, TablesRef } from '../imports/graphql-types.ts'
 import type { ImportFindings, TableUses, TransferCounts } from '../imports/report.ts'
@@ -52,16 +53,13 @@ const ReportRef = builder.objectRef<Report>('ImportUploadReport').implement({
   }),
 })
 
-const StateRef = builder.enumType('ImportUploadState', {
-  description: 'How far an upload is.',
-  values: {
-    uploading: { description: 'It waits for its parts, and to be completed.' },
-    rehearsing: { description: 'A worker rehearses the import, or will do so: nothing is changed yet.' },
-    rehearsed: { description: 'The rehearsal has ended. It waits to be run.' },
-    importing: { description: 'A worker imports the file, or will do so.' },
-    imported: { description: 'The whole file was read.' },
-    failed: { description: 'It could not be rehearsed or imported: see `error`.' },
-  },
+const StateRef = addEnum('ImportUploadState', 'How far an upload is.', {
+  uploading: 'It waits for its parts, and to be completed.',
+  rehearsing: 'A worker rehearses the import, or will do so: nothing is changed yet.',
+  rehearsed: 'The rehearsal has ended. It waits to be run.',
+  importing: 'A worker imports the file, or will do so.',
+  imported: 'The whole file was read.',
+  failed: 'It could not be rehearsed or imported: see `error`.',
 })
 
 function stateOf({ error, endedAt, startedAt, rehearsedAt, completedAt }: ImportUpload) {
@@ -146,41 +144,33 @@ builder.queryField('upload', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'createImportUpload',
-  {
-    extensions: shapedBy(uploadInput),
-    inputFields: (t) => ({
-      source: t.string({ required: true, description: 'The system that has written the file, as `disqus`.' }),
-      fileName: t.string({ required: true, description: 'The name of the file, at most 200 characters.' }),
-      bytes: t.int({ required: true, description: 'The size of the file in bytes, at most 1 GB.' }),
-      map: t.string({
-        description: 'CSV of two columns: the old addresses of pages, or their paths, and the new ones.',
-      }),
-      authors: t.string({
-        description:
-          'CSV of two columns: e-mail addresses of readers, or their ids at the source, and your ids of them.',
-      }),
-      page: t.string({
-        description: 'The part of a page that becomes its external id: `url`, `path`, `id` or `slug`.',
-      }),
-      keepQuery: t.boolean({ description: 'Whether addresses keep parameters that do not distinguish pages.' }),
-      as: t.string({ description: 'A name for the source, to import two sites of one system.' }),
+addMutation('createImportUpload', {
+  shape: uploadInput,
+  input: (t) => ({
+    source: t.string({ required: true, description: 'The system that has written the file, as `disqus`.' }),
+    fileName: t.string({ required: true, description: 'The name of the file, at most 200 characters.' }),
+    bytes: t.int({ required: true, description: 'The size of the file in bytes, at most 1 GB.' }),
+    map: t.string({
+      description: 'CSV of two columns: the old addresses of pages, or their paths, and the new ones.',
     }),
-  },
-  {
-    access: 'admin',
-    throws: ['invalid_transition'],
-    description:
-      'Begins to upload a file for an import. Put its parts to `/import-uploads/{id}/parts/{n}`, complete it, and run it once it is rehearsed. A tenant has one upload at a time.',
-    resolve: (_root, { input }, ctx) => createImportUpload(ctx, input as Parameters<typeof createImportUpload>[1]),
-  },
-  {
-    outputFields: (t) => ({
-      importUpload: t.field({ type: UploadRef, description: 'The upload.', resolve: (upload) => upload }),
+    authors: t.string({
+      description: 'CSV of two columns: e-mail addresses of readers, or their ids at the source, and your ids of them.',
     }),
-  },
-)
+    page: t.string({
+      description: 'The part of a page that becomes its external id: `url`, `path`, `id` or `slug`.',
+    }),
+    keepQuery: t.boolean({ description: 'Whether addresses keep parameters that do not distinguish pages.' }),
+    as: t.string({ description: 'A name for the source, to import two sites of one system.' }),
+  }),
+  access: 'admin',
+  throws: ['invalid_transition'],
+  description:
+    'Begins to upload a file for an import. Put its parts to `/import-uploads/{id}/parts/{n}`, complete it, and run it once it is rehearsed. A tenant has one upload at a time.',
+  resolve: (input, ctx) => createImportUpload(ctx, input as Parameters<typeof createImportUpload>[1]),
+  output: (t) => ({
+    importUpload: t.field({ type: UploadRef, description: 'The upload.', resolve: (upload) => upload }),
+  }),
+})
 
 const CHANGES = {
   completeImportUpload: {
@@ -194,35 +184,25 @@ const CHANGES = {
 } as const
 
 for (const [name, { run, description }] of Object.entries(CHANGES)) {
-  builder.relayMutationField(
-    name,
-    { inputFields: (t) => ({ id: t.id({ required: true, description: ID }) }) },
-    {
-      access: 'admin',
-      throws: ['not_found', 'invalid_transition'],
-      description,
-      resolve: (_root, { input }, ctx) => run(ctx, input),
-    },
-    {
-      outputFields: (t) => ({
-        importUpload: t.field({ type: UploadRef, description: 'The upload.', resolve: (upload) => upload }),
-      }),
-    },
-  )
+  addMutation(name, {
+    input: (t) => ({ id: t.id({ required: true, description: ID }) }),
+    access: 'admin',
+    throws: ['not_found', 'invalid_transition'],
+    description,
+    resolve: (input, ctx) => run(ctx, input),
+    output: (t) => ({
+      importUpload: t.field({ type: UploadRef, description: 'The upload.', resolve: (upload) => upload }),
+    }),
+  })
 }
 
-builder.relayMutationField(
-  'deleteImportUpload',
-  { inputFields: (t) => ({ id: t.id({ required: true, description: ID }) }) },
-  {
-    access: 'admin',
-    throws: ['not_found'],
-    description: 'Deletes an upload with its parts. A worker that imports it stops; what it has imported stays.',
-    resolve: async (_root, { input }, ctx) => ({ deletedImportUploadId: await deleteImportUpload(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      deletedImportUploadId: t.exposeID('deletedImportUploadId', { description: ID }),
-    }),
-  },
-)
+addMutation('deleteImportUpload', {
+  input: (t) => ({ id: t.id({ required: true, description: ID }) }),
+  access: 'admin',
+  throws: ['not_found'],
+  description: 'Deletes an upload with its parts. A worker that imports it stops; what it has imported stays.',
+  resolve: async (input, ctx) => ({ deletedImportUploadId: await deleteImportUpload(ctx, input) }),
+  output: (t) => ({
+    deletedImportUploadId: t.exposeID('deletedImportUploadId', { description: ID }),
+  }),
+})

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { CountsRef, FindingsRef, TablesRef } from './graphql-types.ts'
 import { findImports, getImport } from './imports.ts'
@@ -12,13 +13,10 @@ const RemovedRef = builder.objectRef<Partial<Removed>>('ImportRemoved').implemen
   }),
 })
 
-const StateRef = builder.enumType('ImportState', {
-  description: 'The state of an import.',
-  values: {
-    unfinished: { description: 'It is under way, or was interrupted. The same command continues it.' },
-    finished: { description: 'The whole file was read.' },
-    undone: { description: 'It was undone.' },
-  },
+const StateRef = addEnum('ImportState', 'The state of an import.', {
+  unfinished: 'It is under way, or was interrupted. The same command continues it.',
+  finished: 'The whole file was read.',
+  undone: 'It was undone.',
 })
 
 const ImportRef = builder.prismaObject('Import', {

@@ -1,23 +1,20 @@
 import type { Id } from '../../core/ids.ts'
-import type { Sql, TxSql } from '../../core/database/database.ts'
+import type { TxSql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import { nameKey } from './keys.ts'
 
-const FORGET = statement(
+/**
+ * Removes a reader from what imports remember. Their item stays, without an id, so that no import
+ * brings them again. Their waiting items lose their text and keep only the place: they are refused.
+ */
+export const forgetReaderItems = statement(
   'forget_reader_in_imports',
   `WITH gone AS (
      UPDATE import_items SET item_id = NULL, made = false
      WHERE tenant_id = $1 AND item_id = $2 AND kind = 'reader' RETURNING key
    )
    UPDATE import_waiting SET item = 'null' WHERE tenant_id = $1 AND reader_key IN (SELECT key FROM gone)`,
-)
-
-/**
- * Removes a reader from what imports remember. Their item stays, without an id, so that no import
- * brings them again. Their waiting items lose their text and keep only the place: they are refused.
- */
-export const forgetReaderItems = async (sql: Sql, tenantId: Id, readerId: Id): Promise<void> =>
-  void (await sql(FORGET, [tenantId, readerId]))
+).run<[tenantId: Id, readerId: Id]>()
 
 /** Makes the items of one reader those of another. */
 export const moveReaderItems = async ({ prisma }: TxSql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> => {

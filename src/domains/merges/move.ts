@@ -4,10 +4,10 @@ import { eachOf } from '../../core/database/lists.ts'
 import { statement } from '../../core/database/statements.ts'
 import { takeReactionsBack, takeReportsBack } from '../erasure/erase-reactions-and-reports.ts'
 import { beginWork, type ReaderWork, workThrough } from '../erasure/erase-batches.ts'
-import type { Reader } from '../readers/fields.ts'
+import { profileOf, type Reader } from '../readers/fields.ts'
 import { touchPages } from '../tenants/tenants.ts'
-import { rewriteEvent } from './rewrite.ts'
 import { lockTarget, touchMerge } from './sql.ts'
+import { changeEvent, type EventTexts, type ScrubbedEvent } from '../erasure/scrub.ts'
 
 /** Thrown if the merge is over, or its target has changed. Nothing was changed. */
 export class TargetChanged extends Error {}
@@ -147,3 +147,23 @@ const DROP_SHADOW_REACTIONS = statement(
      EXISTS (SELECT 1 FROM shadow_reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id)
      OR EXISTS (SELECT 1 FROM reactions o WHERE o.tenant_id = $1 AND o.reader_id = $3 AND o.comment_id = s.comment_id))`,
 )
+
+/**
+ * The event with the target in place of the merged reader; everything else stays the same byte for
+ * byte. Null if the event does not name the merged reader.
+ */
+function rewriteEvent(event: EventTexts, from: Id, into: Reader): ScrubbedEvent | null {
+  const profile = profileOf(into)
+  const { id, externalId } = profile
+  return changeEvent(event, (who, what) => {
+    const after = { ...what }
+    if (what.comment?.author?.id === from) after.comment = { ...what.comment, author: profile }
+    if (what.reader?.id === from) after.reader = profile
+    if (what.recipient?.readerId === from) after.recipient = { readerId: id, externalId }
+    return {
+      who: who.readerId === from ? { ...who, readerId: id, externalId } : who,
+      what: after,
+      hasLostRecipient: false,
+    }
+  })
+}

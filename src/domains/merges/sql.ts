@@ -1,6 +1,6 @@
 import { columnsOf } from '../../core/fields.ts'
 import { type Id, inLowerCase, isId, newId } from '../../core/ids.ts'
-import type { Prisma, Sql, TxSql } from '../../core/database/database.ts'
+import type { Prisma, TxSql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { ReaderMerge, ReaderTrust } from '../../generated/prisma/client.ts'
 import { BAN, FIELDS, profileIn, type Reader, type StoredBan } from '../readers/fields.ts'
@@ -16,18 +16,15 @@ export interface LockedReader extends StoredBan {
   isErasing: boolean | null
 }
 
-const LOCK = statement(
-  'lock_readers_to_merge',
-  `SELECT ${columnsOf(FIELDS, ['id', 'externalId', 'trust', 'assignedBadges', 'claimedBadges', ...BAN])}, isfinite(erasing_at) AS "isErasing"
-   FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR UPDATE`,
-)
-
 /**
  * Locks the rows of readers exclusively, in the order of their ids, so that two merges of the same
  * readers run one after the other. Inserts that refer to them wait for the end of this transaction.
  */
-export const lockReaders = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<LockedReader[]> =>
-  sql<LockedReader>(LOCK, [tenantId, ids])
+export const lockReaders = statement(
+  'lock_readers_to_merge',
+  `SELECT ${columnsOf(FIELDS, ['id', 'externalId', 'trust', 'assignedBadges', 'claimedBadges', ...BAN])}, isfinite(erasing_at) AS "isErasing"
+   FROM readers WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR UPDATE`,
+).rows<[tenantId: Id, ids: readonly Id[]], LockedReader>()
 
 /** The reader with this id, or else with this external id, including merged readers. */
 export async function findReaderId({ reader, readerMerge }: Prisma, tenantId: Id, name: string): Promise<Id | null> {
@@ -52,7 +49,11 @@ export const findMerge = ({ readerMerge }: Prisma, tenantId: Id, readerId: Id): 
 
 // `infinity`, so that no worker, not even of an older release, takes it for an erasure to
 // continue.
-const BEGIN = statement(
+/**
+ * Hides a reader: from now on no write finds it, and its external id leads to the target. The same
+ * holds for readers who were merged into it. Both rows are locked.
+ */
+export const beginMerge = statement(
   'begin_reader_merge',
   `WITH hidden AS (
      UPDATE readers SET erasing_at = 'infinity' WHERE tenant_id = $1 AND id = $2
@@ -61,14 +62,7 @@ const BEGIN = statement(
      UPDATE reader_merges SET into_id = $3 WHERE tenant_id = $1 AND into_id = $2
    )
    INSERT INTO reader_merges (tenant_id, reader_id, into_id, alias_id, merging_at, created_at) VALUES ($1, $2, $3, $2, $4, $4)`,
-)
-
-/**
- * Hides a reader: from now on no write finds it, and its external id leads to the target. The same
- * holds for readers who were merged into it. Both rows are locked.
- */
-export const beginMerge = async (sql: Sql, tenantId: Id, readerId: Id, intoId: Id, now: Date): Promise<void> =>
-  void (await sql(BEGIN, [tenantId, readerId, intoId, now]))
+).run<[tenantId: Id, readerId: Id, intoId: Id, now: Date]>()
 
 /** What moderators have decided on a reader. */
 type Standing = StoredBan & Pick<LockedReader, 'trust' | 'assignedBadges'> & Pick<Reader, 'badges'>
@@ -80,17 +74,14 @@ export const setStanding = async ({ prisma }: TxSql, tenantId: Id, readerId: Id,
 }
 
 // KEY SHARE: no erasure or further merge of the target can begin before this transaction ends.
-const TARGET = statement(
+/** The target of the reader's merge. Undefined if it has just changed, or the merge is over. */
+export const lockTarget = statement(
   'lock_merge_target',
   `SELECT ${profileIn('r')}
    FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.into_id
    WHERE m.tenant_id = $1 AND m.reader_id = $2 AND m.merging_at IS NOT NULL AND r.erasing_at IS NULL
    FOR KEY SHARE OF r`,
-)
-
-/** The target of the reader's merge. Undefined if it has just changed, or the merge is over. */
-export const lockTarget = async (sql: Sql, tenantId: Id, readerId: Id): Promise<Reader | undefined> =>
-  (await sql<Reader>(TARGET, [tenantId, readerId]))[0]
+).first<[tenantId: Id, readerId: Id], Reader>()
 
 /** Renews the heartbeat, so that no other process takes the merge over. */
 export const touchMerge = async ({ readerMerge }: Prisma, tenantId: Id, readerId: Id, now: Date): Promise<void> =>
@@ -99,7 +90,8 @@ export const touchMerge = async ({ readerMerge }: Prisma, tenantId: Id, readerId
     data: { mergingAt: now },
   }))
 
-const TAKE_UP = statement(
+/** Takes over a merge without a heartbeat since `before`. Only one caller gets it. */
+export const takeUpMerge = statement(
   'take_up_reader_merge',
   `UPDATE reader_merges m SET merging_at = $1
    FROM (
@@ -108,15 +100,7 @@ const TAKE_UP = statement(
    ) due
    WHERE m.tenant_id = due.tenant_id AND m.reader_id = due.reader_id
    RETURNING m.tenant_id AS "tenantId", m.reader_id AS "readerId"`,
-)
-
-/** Takes over a merge without a heartbeat since `before`. Only one caller gets it. */
-export const takeUpMerge = async (
-  sql: Sql,
-  now: Date,
-  before: Date,
-): Promise<{ tenantId: Id; readerId: Id } | undefined> =>
-  (await sql<{ tenantId: Id; readerId: Id }>(TAKE_UP, [now, before]))[0]
+).first<[now: Date, before: Date], { tenantId: Id; readerId: Id }>()
 
 // A new row: foreign keys to the reader's own row must fail, because a write that found the reader
 // before the merge may end long after it.

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { namedInRest } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { QueueItemRef } from './graphql-queue.ts'
@@ -47,37 +48,25 @@ builder.objectField(QueueItemRef, 'claimedBy', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'claimComments',
-  {
-    extensions: shapedBy(claimInput),
-    inputFields: (t) => ({ ids: t.idList({ required: true, description: 'The comments, 1 to 50.' }) }),
-  },
-  {
-    access: 'moderate_content',
-    throws: ['admin_only'],
-    description:
-      'Claims comments for the signed-in member for 5 minutes, those that nobody else holds, and prolongs those that they hold. A judgement ends a claim. An API key is refused.',
-    resolve: async (_root, { input }, ctx) => ({ outcomes: await claimComments(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      outcomes: t.expose('outcomes', { type: [OutcomeRef], description: 'The outcomes, in the order of the ids.' }),
-    }),
-  },
-)
+addMutation('claimComments', {
+  shape: claimInput,
+  input: (t) => ({ ids: t.idList({ required: true, description: 'The comments, 1 to 50.' }) }),
+  access: 'moderate_content',
+  throws: ['admin_only'],
+  description:
+    'Claims comments for the signed-in member for 5 minutes, those that nobody else holds, and prolongs those that they hold. A judgement ends a claim. An API key is refused.',
+  resolve: async (input, ctx) => ({ outcomes: await claimComments(ctx, input) }),
+  output: (t) => ({
+    outcomes: t.expose('outcomes', { type: [OutcomeRef], description: 'The outcomes, in the order of the ids.' }),
+  }),
+})
 
-builder.relayMutationField(
-  'releaseClaims',
-  {
-    extensions: shapedBy(releaseInput),
-    inputFields: (t) => ({ ids: t.idList({ description: 'The comments, 1 to 50. Without them, all of the caller.' }) }),
-  },
-  {
-    access: 'moderate_content',
-    throws: ['admin_only'],
-    description: 'Gives claims of the signed-in member back.',
-    resolve: async (_root, { input }, ctx) => ({ released: await releaseClaims(ctx, input) }),
-  },
-  { outputFields: (t) => ({ released: t.exposeInt('released', { description: 'How many claims these were.' }) }) },
-)
+addMutation('releaseClaims', {
+  shape: releaseInput,
+  input: (t) => ({ ids: t.idList({ description: 'The comments, 1 to 50. Without them, all of the caller.' }) }),
+  access: 'moderate_content',
+  throws: ['admin_only'],
+  description: 'Gives claims of the signed-in member back.',
+  resolve: async (input, ctx) => ({ released: await releaseClaims(ctx, input) }),
+  output: (t) => ({ released: t.exposeInt('released', { description: 'How many claims these were.' }) }),
+})

@@ -1,5 +1,6 @@
 import { COUNT_LIMIT } from '../../core/database/lists.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { listed } from '../../graphql/connection.ts'
 import { CommentRef, DecisionRef } from '../comments/graphql.ts'
 import type { HoldDetail } from '../comments/hold-details.ts'
@@ -10,56 +11,42 @@ import type { QueueSort } from './queue-ranked-sql.ts'
 import type { QueueFrame } from './queue-topic.ts'
 import { followModerationQueue } from './queue-watch.ts'
 
-const QueueStatusEnum = builder.enumType('ModerationQueueStatus', {
-  description: 'The comments that a moderation queue lists.',
-  values: {
-    pending: { description: 'Comments that wait for a moderator and are not public.' },
-    reported: {
-      description:
-        'Approved or pending comments with reports, or an objection of a rule, that no moderator has answered.',
-    },
-    rejected: { description: 'Rejected by a moderator.' },
-    unreviewed: { description: 'Approved comments that no moderator has looked at. An edit brings one back.' },
-  },
+const QueueStatusEnum = addEnum('ModerationQueueStatus', 'The comments that a moderation queue lists.', {
+  pending: 'Comments that wait for a moderator and are not public.',
+  reported: 'Approved or pending comments with reports, or an objection of a rule, that no moderator has answered.',
+  rejected: 'Rejected by a moderator.',
+  unreviewed: 'Approved comments that no moderator has looked at. An edit brings one back.',
 })
 
-export const HoldReasonEnum = builder.enumType('HoldReason', {
-  description: 'Why a comment waits for a moderator, or is to be reviewed after it appeared.',
-  values: {
-    pre_moderation: { description: 'Every comment waits.' },
-    suspect_word: { description: 'It has one of the suspect words.' },
-    too_many_links: { description: 'It has more links than maxLinks.' },
-    repeated_text: {
-      description: 'Its author has posted the same text within 24 hours, or readers have as often as holdRepeatedText.',
-    },
-    earlier_rejections: {
-      description: 'Moderators have rejected as many comments of its author in a row as holdAfterRejections.',
-    },
-    first_comments: { description: 'Its author has fewer approved comments than holdFirstComments.' },
-    guest: { description: 'Its author is a guest with fewer approved comments than guests.hold.' },
-    held_reader: { description: 'A moderator has all comments of its author held.' },
-    shadow_ban: { description: 'Its author has a shadow ban.' },
-    classifier: {
-      description:
-        "The tenant's classifier has not answered yet, leaves the decision to a moderator, or rejected the comment.",
-    },
-    reports: { description: 'The number of reports has reached reportThreshold.' },
-    author_banned: { description: 'A ban of its author has withheld it.' },
-  } satisfies Record<HoldReason, { description: string }>,
-})
+export const HoldReasonEnum = addEnum<HoldReason>(
+  'HoldReason',
+  'Why a comment waits for a moderator, or is to be reviewed after it appeared.',
+  {
+    pre_moderation: 'Every comment waits.',
+    suspect_word: 'It has one of the suspect words.',
+    too_many_links: 'It has more links than maxLinks.',
+    repeated_text: 'Its author has posted the same text within 24 hours, or readers have as often as holdRepeatedText.',
+    earlier_rejections: 'Moderators have rejected as many comments of its author in a row as holdAfterRejections.',
+    first_comments: 'Its author has fewer approved comments than holdFirstComments.',
+    guest: 'Its author is a guest with fewer approved comments than guests.hold.',
+    held_reader: 'A moderator has all comments of its author held.',
+    shadow_ban: 'Its author has a shadow ban.',
+    classifier:
+      "The tenant's classifier has not answered yet, leaves the decision to a moderator, or rejected the comment.",
+    reports: 'The number of reports has reached reportThreshold.',
+    author_banned: 'A ban of its author has withheld it.',
+  },
+)
 
 export const HoldDetailRef = builder.objectRef<HoldDetail>('HoldDetail').implement({
   description: 'What a rule has found in a text, and where.',
   fields: (t) => ({
     rule: t.field({
-      type: builder.enumType('DetailedRule', {
-        description: 'A rule that finds something in a text.',
-        values: {
-          banned_word: { description: 'It refuses a text with one of bannedWords.' },
-          suspect_word: { description: 'It holds a text with one of suspectWords.' },
-          too_many_links: { description: 'It holds a text with more links than maxLinks.' },
-          repeated_text: { description: 'It holds a text that readers have posted as often as holdRepeatedText.' },
-        } satisfies Record<HoldDetail['rule'], { description: string }>,
+      type: addEnum<HoldDetail['rule']>('DetailedRule', 'A rule that finds something in a text.', {
+        banned_word: 'It refuses a text with one of bannedWords.',
+        suspect_word: 'It holds a text with one of suspectWords.',
+        too_many_links: 'It holds a text with more links than maxLinks.',
+        repeated_text: 'It holds a text that readers have posted as often as holdRepeatedText.',
       }),
       description: 'The rule.',
       resolve: ({ rule }) => rule,
@@ -130,17 +117,12 @@ builder.queryField('moderationQueue', (t) =>
       authorId: t.arg.id({ description: 'Only comments of this reader.' }),
       reason: t.arg({ type: HoldReasonEnum, description: 'Only comments that are held or flagged for this reason.' }),
       sort: t.arg({
-        type: builder.enumType('ModerationQueueSort', {
-          description: 'The order of a moderation queue.',
-          values: {
-            oldest: { description: 'Oldest first.' },
-            newest: { description: 'Newest first.' },
-            most_reported: { description: 'Those with the most reports first that no moderator has answered.' },
-            busiest: {
-              description:
-                "Those first whose discussion has the most comments, in any state, among the tenant's last 10 000 of the last 24 hours.",
-            },
-          } satisfies Record<QueueSort, { description: string }>,
+        type: addEnum<QueueSort>('ModerationQueueSort', 'The order of a moderation queue.', {
+          oldest: 'Oldest first.',
+          newest: 'Newest first.',
+          most_reported: 'Those with the most reports first that no moderator has answered.',
+          busiest:
+            "Those first whose discussion has the most comments, in any state, among the tenant's last 10 000 of the last 24 hours.",
         }),
         description:
           'The order. Of comments alike, the oldest is first. Unreviewed comments are sorted by time alone. The default is the order of the queue.',

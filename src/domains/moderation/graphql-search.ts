@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { listed } from '../../graphql/connection.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { CommentRef, CommentStatusEnum } from '../comments/graphql.ts'
@@ -33,9 +34,9 @@ builder.queryField('comments', (t) =>
       from: t.arg({ type: 'DateTime', description: 'Only comments from this instant on.' }),
       to: t.arg({ type: 'DateTime', description: 'Only comments before this instant.' }),
       sort: t.arg({
-        type: builder.enumType('CommentSearchSort', {
-          description: 'The order of a search.',
-          values: { newest: { description: 'Newest first.' }, oldest: { description: 'Oldest first.' } },
+        type: addEnum('CommentSearchSort', 'The order of a search.', {
+          newest: 'Newest first.',
+          oldest: 'Oldest first.',
         }),
         defaultValue: 'newest',
         description: 'The order.',

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { namedInRest, ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { ofComment } from '../discussions/scope.ts'
@@ -16,14 +18,11 @@ import * as discussions from './discussions.ts'
 import { listReportsById, listReportsOf, type ReceivedReport } from './received-reports.ts'
 import { type Report, reportComment, reportInput } from './reports.ts'
 
-const ReportReasonEnum = builder.enumType('ReportReason', {
-  description: 'The reason of a report.',
-  values: {
-    spam: { description: 'It is spam.' },
-    abuse: { description: 'It insults or threatens.' },
-    off_topic: { description: 'It does not belong to the page.' },
-    other: { description: 'Another reason, which the note may tell.' },
-  },
+const ReportReasonEnum = addEnum('ReportReason', 'The reason of a report.', {
+  spam: 'It is spam.',
+  abuse: 'It insults or threatens.',
+  off_topic: 'It does not belong to the page.',
+  other: 'Another reason, which the note may tell.',
 })
 
 const ReportRef = builder.objectRef<Report>('Report').implement({
@@ -69,16 +68,13 @@ builder.queryField('commentReports', (t) =>
   }),
 )
 
-const ModerationActionEnum = builder.enumType('ModerationAction', {
-  description: 'An action on comments.',
-  values: {
-    approve: { description: 'Shows a comment that waits, or was rejected.' },
-    reject: { description: 'Hides the comment.' },
-    delete: { description: 'Deletes the comment. This is final.' },
-    pin: { description: 'Pins the comment, so that it comes first.' },
-    unpin: { description: 'Removes the pin.' },
-    review: { description: 'Marks an approved comment as reviewed.' },
-  },
+const ModerationActionEnum = addEnum('ModerationAction', 'An action on comments.', {
+  approve: 'Shows a comment that waits, or was rejected.',
+  reject: 'Hides the comment.',
+  delete: 'Deletes the comment. This is final.',
+  pin: 'Pins the comment, so that it comes first.',
+  unpin: 'Removes the pin.',
+  review: 'Marks an approved comment as reviewed.',
 })
 
 const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').implement({
@@ -118,21 +114,16 @@ const discussionMutation = (
   name: 'lockDiscussion' | 'unlockDiscussion' | 'archiveDiscussion',
   description: string,
 ): void =>
-  void builder.relayMutationField(
-    name,
-    { inputFields: (t) => ({ discussionId: t.id({ required: true, description: 'The discussion.' }) }) },
-    {
-      access: 'moderate_content',
-      throws: ['invalid_transition', 'discussion_archived'],
-      description,
-      resolve: async (_root, { input }, ctx) => ({ discussion: await discussions[name](ctx, input) }),
-    },
-    {
-      outputFields: (t) => ({
-        discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion after the change.' }),
-      }),
-    },
-  )
+  addMutation(name, {
+    input: (t) => ({ discussionId: t.id({ required: true, description: 'The discussion.' }) }),
+    access: 'moderate_content',
+    throws: ['invalid_transition', 'discussion_archived'],
+    description,
+    resolve: async (input, ctx) => ({ discussion: await discussions[name](ctx, input) }),
+    output: (t) => ({
+      discussion: t.expose('discussion', { type: DiscussionRef, description: 'The discussion after the change.' }),
+    }),
+  })
 
 discussionMutation('lockDiscussion', 'Locks a discussion. Readers cannot write in it until it is unlocked.')
 discussionMutation('unlockDiscussion', 'Lets readers write in a locked discussion again.')
@@ -154,31 +145,24 @@ const commentMutation = (
   name: 'approveComment' | 'rejectComment' | 'pinComment' | 'unpinComment' | 'reviewComment',
   description: string,
 ): void =>
-  void builder.relayMutationField(
-    name,
-    {
-      ...(name === 'approveComment' && { extensions: shapedBy(comments.approveInput) }),
-      ...(name === 'reviewComment' && { extensions: shapedBy(comments.reviewInput) }),
-      ...(name === 'rejectComment' && { extensions: shapedBy(explanationSchema) }),
-      inputFields: (t) => ({
-        commentId: t.id({ required: true, description: 'The comment.' }),
-        ...((name === 'approveComment' || name === 'reviewComment') && revisionField(t)),
-        ...((name === 'approveComment' || name === 'rejectComment') && explanationFields(t)),
-      }),
-    },
-    {
-      access: 'moderate_content',
-      throws: ['invalid_transition', 'discussion_archived'],
-      description,
-      resolve: async (_root, { input }, ctx) => ({ comment: await comments[name](ctx, input) }),
-    },
-    {
-      outputFields: (t) => ({
-        comment: t.expose('comment', { type: CommentRef, description: 'The comment after the change.' }),
-        ...besideComment(t),
-      }),
-    },
-  )
+  addMutation(name, {
+    ...(name === 'approveComment' && { shape: comments.approveInput }),
+    ...(name === 'reviewComment' && { shape: comments.reviewInput }),
+    ...(name === 'rejectComment' && { shape: explanationSchema }),
+    input: (t) => ({
+      commentId: t.id({ required: true, description: 'The comment.' }),
+      ...((name === 'approveComment' || name === 'reviewComment') && revisionField(t)),
+      ...((name === 'approveComment' || name === 'rejectComment') && explanationFields(t)),
+    }),
+    access: 'moderate_content',
+    throws: ['invalid_transition', 'discussion_archived'],
+    description,
+    resolve: async (input, ctx) => ({ comment: await comments[name](ctx, input) }),
+    output: (t) => ({
+      comment: t.expose('comment', { type: CommentRef, description: 'The comment after the change.' }),
+      ...besideComment(t),
+    }),
+  })
 
 commentMutation('approveComment', 'Approves a pending or rejected comment, and answers the reports of it.')
 commentMutation('rejectComment', 'Rejects a comment. It is not public any more.')
@@ -189,57 +173,45 @@ commentMutation(
   'Marks an approved comment as reviewed: it leaves the queue `unreviewed`. A judgement marks a comment as well, and an edit takes the mark off.',
 )
 
-builder.relayMutationField(
-  'moderateComments',
-  {
-    extensions: shapedBy(bulkInput),
-    inputFields: (t) => ({
-      ids: t.idList({ required: true, description: 'The comments, 1 to 100.' }),
-      action: t.field({
-        type: ModerationActionEnum,
-        required: true,
-        description: 'The action on each comment.',
-      }),
-      revisions: t.intList({
-        description:
-          'With approve and review: the revisions that were reviewed, one for each id. A comment that was edited since is refused.',
-      }),
-      ...explanationFields(t),
+addMutation('moderateComments', {
+  shape: bulkInput,
+  input: (t) => ({
+    ids: t.idList({ required: true, description: 'The comments, 1 to 100.' }),
+    action: t.field({
+      type: ModerationActionEnum,
+      required: true,
+      description: 'The action on each comment.',
     }),
-  },
-  {
-    access: 'moderate_content',
-    description:
-      'Approves, rejects, deletes, pins, unpins or reviews many comments. Each has its own outcome: a refusal of one does not affect the others.',
-    resolve: async (_root, { input }, ctx) => ({ outcomes: await moderateComments(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      outcomes: t.expose('outcomes', {
-        type: [BulkOutcomeRef],
-        description: 'The outcomes, in the order of the ids.',
-      }),
+    revisions: t.intList({
+      description:
+        'With approve and review: the revisions that were reviewed, one for each id. A comment that was edited since is refused.',
     }),
-  },
-)
+    ...explanationFields(t),
+  }),
+  access: 'moderate_content',
+  description:
+    'Approves, rejects, deletes, pins, unpins or reviews many comments. Each has its own outcome: a refusal of one does not affect the others.',
+  resolve: async (input, ctx) => ({ outcomes: await moderateComments(ctx, input) }),
+  output: (t) => ({
+    outcomes: t.expose('outcomes', {
+      type: [BulkOutcomeRef],
+      description: 'The outcomes, in the order of the ids.',
+    }),
+  }),
+})
 
-builder.relayMutationField(
-  'reportComment',
-  {
-    extensions: shapedBy(reportInput),
-    inputFields: (t) => ({
-      commentId: t.id({ required: true, description: 'The comment.' }),
-      reason: t.field({ type: ReportReasonEnum, required: true, description: 'The reason of the report.' }),
-      note: t.string({ description: 'A note, at most 1 000 characters.' }),
-    }),
-  },
-  {
-    access: 'reader',
-    client: ofComment,
-    throws: ['reader_banned', 'discussion_archived', 'already_reported', 'invalid_transition'],
-    description:
-      'Reports an approved comment for the asserted reader. A reader can report a comment once, and not their own.',
-    resolve: async (_root, { input }, ctx) => ({ report: await reportComment(ctx, input) }),
-  },
-  { outputFields: (t) => ({ report: t.expose('report', { type: ReportRef, description: 'The report.' }) }) },
-)
+addMutation('reportComment', {
+  shape: reportInput,
+  input: (t) => ({
+    commentId: t.id({ required: true, description: 'The comment.' }),
+    reason: t.field({ type: ReportReasonEnum, required: true, description: 'The reason of the report.' }),
+    note: t.string({ description: 'A note, at most 1 000 characters.' }),
+  }),
+  access: 'reader',
+  client: ofComment,
+  throws: ['reader_banned', 'discussion_archived', 'already_reported', 'invalid_transition'],
+  description:
+    'Reports an approved comment for the asserted reader. A reader can report a comment once, and not their own.',
+  resolve: async (input, ctx) => ({ report: await reportComment(ctx, input) }),
+  output: (t) => ({ report: t.expose('report', { type: ReportRef, description: 'The report.' }) }),
+})

@@ -1,5 +1,4 @@
 import type { Id } from '../../core/ids.ts'
-import type { Sql } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 
 /** The tables of the types that are looked up by id. */
@@ -29,16 +28,9 @@ const LOOK_UPS = Object.entries(TABLES).map(
 )
 
 // Each id is looked up by itself, in the tables of the given types alone.
-const FIND = statement(
+/** Of which of the given types each id is; unknown ids are left out. */
+export const findNodeTypes = statement(
   'find_node_types',
   `SELECT a.id, t.type FROM unnest($2::uuid[]) AS a (id)
    CROSS JOIN LATERAL (${LOOK_UPS.join('\n     UNION ALL ')}) t`,
-)
-
-/** Of which of the given types each id is; unknown ids are left out. */
-export const findNodeTypes = (
-  sql: Sql,
-  tenantId: Id,
-  ids: readonly Id[],
-  types: readonly StoredType[],
-): Promise<{ id: Id; type: StoredType }[]> => sql(FIND, [tenantId, ids, types])
+).rows<[tenantId: Id, ids: readonly Id[], types: readonly StoredType[]], { id: Id; type: StoredType }>()

@@ -1,6 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
-import { shapedBy } from '../../graphql/shape.ts'
 import { AuditActorRef } from '../audit/graphql.ts'
 import { createNote, deleteNote, listNotes, noteInput } from './notes.ts'
 
@@ -36,36 +36,26 @@ builder.queryField('notes', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'createNote',
-  {
-    extensions: shapedBy(noteInput),
-    inputFields: (t) => ({
-      on: t.field({ type: NoteOnInput, required: true, description: 'The reader or the comment.' }),
-      text: t.string({ required: true, description: 'The text, 1 to 2 000 characters after trimming.' }),
-    }),
-  },
-  {
-    access: 'moderate_content',
-    throws: ['not_found'],
-    description: 'Writes a note on a reader or a comment, for moderators. It is erased with the reader.',
-    resolve: async (_root, { input }, ctx) => ({ note: await createNote(ctx, input) }),
-  },
-  { outputFields: (t) => ({ note: t.expose('note', { type: NoteRef, description: 'The note.' }) }) },
-)
+addMutation('createNote', {
+  shape: noteInput,
+  input: (t) => ({
+    on: t.field({ type: NoteOnInput, required: true, description: 'The reader or the comment.' }),
+    text: t.string({ required: true, description: 'The text, 1 to 2 000 characters after trimming.' }),
+  }),
+  access: 'moderate_content',
+  throws: ['not_found'],
+  description: 'Writes a note on a reader or a comment, for moderators. It is erased with the reader.',
+  resolve: async (input, ctx) => ({ note: await createNote(ctx, input) }),
+  output: (t) => ({ note: t.expose('note', { type: NoteRef, description: 'The note.' }) }),
+})
 
-builder.relayMutationField(
-  'deleteNote',
-  { inputFields: (t) => ({ noteId: t.id({ required: true, description: 'The note.' }) }) },
-  {
-    access: 'moderate_content',
-    throws: ['not_found', 'not_author'],
-    description: 'Deletes a note. The key or member that wrote it may do so, and any owner or admin.',
-    resolve: async (_root, { input }, ctx) => ({ deletedNoteId: await deleteNote(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      deletedNoteId: t.exposeID('deletedNoteId', { description: 'The id of the deleted note.' }),
-    }),
-  },
-)
+addMutation('deleteNote', {
+  input: (t) => ({ noteId: t.id({ required: true, description: 'The note.' }) }),
+  access: 'moderate_content',
+  throws: ['not_found', 'not_author'],
+  description: 'Deletes a note. The key or member that wrote it may do so, and any owner or admin.',
+  resolve: async (input, ctx) => ({ deletedNoteId: await deleteNote(ctx, input) }),
+  output: (t) => ({
+    deletedNoteId: t.exposeID('deletedNoteId', { description: 'The id of the deleted note.' }),
+  }),
+})

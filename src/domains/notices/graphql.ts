@@ -1,6 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
-import { shapedBy } from '../../graphql/shape.ts'
 import { NOTICE_CAUSES, NOTICE_KINDS, type NoticeCause, type NoticeKind } from './causes.ts'
 import {
   createNoticeChannel,
@@ -94,87 +94,59 @@ const CHANNEL = {
   resolve: ({ noticeChannel }: { noticeChannel: NoticeChannel }) => noticeChannel,
 }
 
-builder.relayMutationField(
-  'createNoticeChannel',
-  {
-    description: 'The channel to create.',
-    extensions: shapedBy(noticeFields),
-    inputFields: (t) => ({
-      kind: t.field({ type: NoticeKindEnum, required: true, description: 'Whose form its messages have.' }),
-      url: t.string({ required: true, description: FIELDS.url }),
-      on: t.field({ type: [NoticeCauseEnum], required: true, description: FIELDS.on }),
-    }),
-  },
-  {
-    access: 'manage_settings',
-    description: `Creates a notice channel, of which there can be ${MAX_CHANNELS}. It is told what happens from then on.`,
-    resolve: async (_root, { input }, ctx) => ({ noticeChannel: await createNoticeChannel(ctx, input) }),
-  },
-  {
-    description: 'The new channel.',
-    outputFields: (t) => ({ noticeChannel: t.field(CHANNEL) }),
-  },
-)
+addMutation('createNoticeChannel', {
+  takes: 'The channel to create.',
+  shape: noticeFields,
+  input: (t) => ({
+    kind: t.field({ type: NoticeKindEnum, required: true, description: 'Whose form its messages have.' }),
+    url: t.string({ required: true, description: FIELDS.url }),
+    on: t.field({ type: [NoticeCauseEnum], required: true, description: FIELDS.on }),
+  }),
+  access: 'manage_settings',
+  description: `Creates a notice channel, of which there can be ${MAX_CHANNELS}. It is told what happens from then on.`,
+  resolve: async (input, ctx) => ({ noticeChannel: await createNoticeChannel(ctx, input) }),
+  answers: 'The new channel.',
+  output: (t) => ({ noticeChannel: t.field(CHANNEL) }),
+})
 
-builder.relayMutationField(
-  'updateNoticeChannel',
-  {
-    description: 'The fields of a channel to change.',
-    extensions: shapedBy(noticeChange),
-    inputFields: (t) => ({
-      id: t.id({ required: true, description: CHANNEL_ID }),
-      url: t.string({ description: FIELDS.url }),
-      on: t.field({ type: [NoticeCauseEnum], description: FIELDS.on }),
-    }),
-  },
-  {
-    access: 'manage_settings',
-    description: 'Changes the given fields. After another address, what it was not told yet is sent at once.',
-    resolve: async (_root, { input }, ctx) => ({ noticeChannel: await updateNoticeChannel(ctx, input) }),
-  },
-  {
-    description: 'The changed channel.',
-    outputFields: (t) => ({ noticeChannel: t.field(CHANNEL) }),
-  },
-)
+addMutation('updateNoticeChannel', {
+  takes: 'The fields of a channel to change.',
+  shape: noticeChange,
+  input: (t) => ({
+    id: t.id({ required: true, description: CHANNEL_ID }),
+    url: t.string({ description: FIELDS.url }),
+    on: t.field({ type: [NoticeCauseEnum], description: FIELDS.on }),
+  }),
+  access: 'manage_settings',
+  description: 'Changes the given fields. After another address, what it was not told yet is sent at once.',
+  resolve: async (input, ctx) => ({ noticeChannel: await updateNoticeChannel(ctx, input) }),
+  answers: 'The changed channel.',
+  output: (t) => ({ noticeChannel: t.field(CHANNEL) }),
+})
 
-builder.relayMutationField(
-  'testNoticeChannel',
-  {
-    description: 'A channel to test.',
-    inputFields: (t) => ({ id: t.id({ required: true, description: CHANNEL_ID }) }),
-  },
-  {
-    access: 'manage_settings',
-    description:
-      'Has a worker send a test message. `lastSentAt` and `lastError` of the channel tell what became of it. Refused within ten seconds of another one.',
-    resolve: async (_root, { input }, ctx) => ({ noticeChannel: await testNoticeChannel(ctx, input) }),
-  },
-  {
-    description: 'The channel, before its message is sent.',
-    outputFields: (t) => ({ noticeChannel: t.field(CHANNEL) }),
-  },
-)
+addMutation('testNoticeChannel', {
+  takes: 'A channel to test.',
+  input: (t) => ({ id: t.id({ required: true, description: CHANNEL_ID }) }),
+  access: 'manage_settings',
+  description:
+    'Has a worker send a test message. `lastSentAt` and `lastError` of the channel tell what became of it. Refused within ten seconds of another one.',
+  resolve: async (input, ctx) => ({ noticeChannel: await testNoticeChannel(ctx, input) }),
+  answers: 'The channel, before its message is sent.',
+  output: (t) => ({ noticeChannel: t.field(CHANNEL) }),
+})
 
-builder.relayMutationField(
-  'deleteNoticeChannel',
-  {
-    description: 'A channel to delete.',
-    inputFields: (t) => ({ id: t.id({ required: true, description: CHANNEL_ID }) }),
-  },
-  {
-    access: 'manage_settings',
-    description: 'Deletes a notice channel, with its address.',
-    resolve: async (_root, { input }, ctx) => ({ noticeChannel: await deleteNoticeChannel(ctx, input) }),
-  },
-  {
-    description: 'The deleted channel.',
-    outputFields: (t) => ({
-      noticeChannel: t.field({ ...CHANNEL, description: 'The channel as it was.' }),
-      deletedNoticeChannelId: t.id({
-        description: 'The id of the channel.',
-        resolve: ({ noticeChannel }) => noticeChannel.id,
-      }),
+addMutation('deleteNoticeChannel', {
+  takes: 'A channel to delete.',
+  input: (t) => ({ id: t.id({ required: true, description: CHANNEL_ID }) }),
+  access: 'manage_settings',
+  description: 'Deletes a notice channel, with its address.',
+  resolve: async (input, ctx) => ({ noticeChannel: await deleteNoticeChannel(ctx, input) }),
+  answers: 'The deleted channel.',
+  output: (t) => ({
+    noticeChannel: t.field({ ...CHANNEL, description: 'The channel as it was.' }),
+    deletedNoticeChannelId: t.id({
+      description: 'The id of the channel.',
+      resolve: ({ noticeChannel }) => noticeChannel.id,
     }),
-  },
-)
+  }),
+})

@@ -1,5 +1,7 @@
 import type { NotificationKind } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
@@ -28,13 +30,10 @@ import {
 import { type Choice, type Preferences, preferencesInput, preferencesOf, updatePreferences } from './preferences.ts'
 import type { Notification } from './visible.ts'
 
-export const NotificationKindEnum = builder.enumType('NotificationKind', {
-  description: 'What a reader is told.',
-  values: {
-    reply: { description: 'Somebody has replied to their comment.' },
-    mention: { description: 'Somebody has named them in a comment.' },
-    decision: { description: 'A moderator, or a rule, has decided on their comment.' },
-  } satisfies Record<NotificationKind, { description: string }>,
+export const NotificationKindEnum = addEnum<NotificationKind>('NotificationKind', 'What a reader is told.', {
+  reply: 'Somebody has replied to their comment.',
+  mention: 'Somebody has named them in a comment.',
+  decision: 'A moderator, or a rule, has decided on their comment.',
 })
 
 const NotificationRef = builder.objectRef<Notification>('Notification').implement({
@@ -79,12 +78,9 @@ const UnreadRef = builder.objectRef<UnreadCount>('UnreadNotifications').implemen
   }),
 })
 
-const NotificationChoiceEnum = builder.enumType('NotificationChoice', {
-  description: 'Which notifications of a kind a reader gets.',
-  values: {
-    all: { description: 'All of them.' },
-    none: { description: 'None of them.' },
-  } satisfies Record<Choice, { description: string }>,
+const NotificationChoiceEnum = addEnum<Choice>('NotificationChoice', 'Which notifications of a kind a reader gets.', {
+  all: 'All of them.',
+  none: 'None of them.',
 })
 
 const KINDS = {
@@ -137,49 +133,35 @@ const WhichInput = builder.inputType('NotificationsToRead', {
   }),
 })
 
-builder.relayMutationField(
-  'markNotificationsRead',
-  {
-    inputFields: (t) => ({
-      which: t.field({ type: WhichInput, required: true, description: 'The notifications.' }),
-    }),
-  },
-  {
-    access: 'reader',
-    client: true,
-    description: 'Marks notifications of the asserted reader as read. Safe to repeat.',
-    resolve: async (_root, { input }, ctx) => ({ viewer: await markNotificationsRead(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      viewer: t.expose('viewer', { type: ReaderRef, description: 'The reader, with what is left to read.' }),
-    }),
-  },
-)
+addMutation('markNotificationsRead', {
+  input: (t) => ({
+    which: t.field({ type: WhichInput, required: true, description: 'The notifications.' }),
+  }),
+  access: 'reader',
+  client: true,
+  description: 'Marks notifications of the asserted reader as read. Safe to repeat.',
+  resolve: async (input, ctx) => ({ viewer: await markNotificationsRead(ctx, input) }),
+  output: (t) => ({
+    viewer: t.expose('viewer', { type: ReaderRef, description: 'The reader, with what is left to read.' }),
+  }),
+})
 
-builder.relayMutationField(
-  'updateNotificationPreferences',
-  {
-    description: 'The preferences to change. Omitted ones stay as they are.',
-    extensions: shapedBy(preferencesInput),
-    inputFields: (t) => ({
-      reply: t.field({ type: NotificationChoiceEnum, description: KINDS.reply }),
-      mention: t.field({ type: NotificationChoiceEnum, description: KINDS.mention }),
-      decision: t.field({ type: NotificationChoiceEnum, description: KINDS.decision }),
-    }),
-  },
-  {
-    access: 'reader',
-    client: true,
-    description: 'Changes which notifications the asserted reader gets from now on. Safe to repeat.',
-    resolve: async (_root, { input }, ctx) => ({ viewer: await updatePreferences(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      viewer: t.expose('viewer', { type: ReaderRef, description: 'The reader, with their preferences.' }),
-    }),
-  },
-)
+addMutation('updateNotificationPreferences', {
+  takes: 'The preferences to change. Omitted ones stay as they are.',
+  shape: preferencesInput,
+  input: (t) => ({
+    reply: t.field({ type: NotificationChoiceEnum, description: KINDS.reply }),
+    mention: t.field({ type: NotificationChoiceEnum, description: KINDS.mention }),
+    decision: t.field({ type: NotificationChoiceEnum, description: KINDS.decision }),
+  }),
+  access: 'reader',
+  client: true,
+  description: 'Changes which notifications the asserted reader gets from now on. Safe to repeat.',
+  resolve: async (input, ctx) => ({ viewer: await updatePreferences(ctx, input) }),
+  output: (t) => ({
+    viewer: t.expose('viewer', { type: ReaderRef, description: 'The reader, with their preferences.' }),
+  }),
+})
 
 const PendingInboxRef = builder.objectRef<PendingInbox>('PendingInbox').implement({
   description: "A reader's notifications that they have not read, and that were not handed out.",
@@ -210,25 +192,18 @@ builder.queryField('pendingNotifications', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'markNotificationsHandedOut',
-  {
-    extensions: shapedBy(handedOutInput),
-    inputFields: (t) => ({
-      ids: t.idList({ required: true, description: 'The notifications, 1 to 100. Unknown ones are ignored.' }),
+addMutation('markNotificationsHandedOut', {
+  shape: handedOutInput,
+  input: (t) => ({
+    ids: t.idList({ required: true, description: 'The notifications, 1 to 100. Unknown ones are ignored.' }),
+  }),
+  access: 'key',
+  description:
+    'Notes that the caller takes these notifications, for example to send a mail. Of several callers at once, one gets each.',
+  resolve: async (input, ctx) => ({ handedOutIds: await markHandedOut(ctx, input) }),
+  output: (t) => ({
+    handedOutIds: t.exposeIDList('handedOutIds', {
+      description: "Those that nobody had taken before: they are the caller's to send.",
     }),
-  },
-  {
-    access: 'key',
-    description:
-      'Notes that the caller takes these notifications, for example to send a mail. Of several callers at once, one gets each.',
-    resolve: async (_root, { input }, ctx) => ({ handedOutIds: await markHandedOut(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      handedOutIds: t.exposeIDList('handedOutIds', {
-        description: "Those that nobody had taken before: they are the caller's to send.",
-      }),
-    }),
-  },
-)
+  }),
+})

@@ -1,14 +1,18 @@
 import { builder, type ObjectFields } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { ofComment } from '../discussions/scope.ts'
 import { findComment, reactionCountsSchema } from '../comments/comments.ts'
 import { CommentRef } from '../comments/graphql.ts'
 import { ReaderRef } from '../readers/graphql.ts'
-import { type ReactionGroup, reactionGroupsOf } from './groups.ts'
 import type { Reaction } from './reaction.ts'
 import * as reactions from './reactions.ts'
 import { type HeldReaction, listReactions } from './read.ts'
+import { requireCaller } from '../../core/access.ts'
+import type { Ctx } from '../../core/context.ts'
+import type { Comment } from '../comments/comment.ts'
+import { reactionOfViewer } from '../comments/viewers-reaction.ts'
 
 export const ReactionRef = builder.objectRef<Reaction>('Reaction').implement({
   description: "The asserted reader's reaction to a comment. A reader has at most one reaction per comment.",
@@ -82,34 +86,50 @@ for (const [name, write, description] of [
   ],
   ['setReaction', reactions.setReaction, "Sets the asserted reader's reaction. Safe to repeat."],
 ] as const) {
-  builder.relayMutationField(
-    name,
-    {
-      inputFields: (t) => ({
-        commentId: t.id({ required: true, description: 'The comment.' }),
-        type: t.string({ required: true, description: "One of the tenant's reaction types." }),
-      }),
-    },
-    {
-      access: 'reader',
-      client: ofComment,
-      throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
-      description,
-      resolve: async (_root, { input }, ctx) => ({ reaction: await write(ctx, input) }),
-    },
-    { outputFields: reactionPayload },
-  )
-}
-
-builder.relayMutationField(
-  'removeReaction',
-  { inputFields: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }) },
-  {
+  addMutation(name, {
+    input: (t) => ({
+      commentId: t.id({ required: true, description: 'The comment.' }),
+      type: t.string({ required: true, description: "One of the tenant's reaction types." }),
+    }),
     access: 'reader',
     client: ofComment,
-    throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
-    description: "Removes the asserted reader's reaction. Safe to repeat.",
-    resolve: async (_root, { input }, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
-  },
-  { outputFields: reactionPayload },
-)
+    throws: ['reader_banned', 'guest_on_hold', 'discussion_locked', 'discussion_archived'],
+    description,
+    resolve: async (input, ctx) => ({ reaction: await write(ctx, input) }),
+    output: reactionPayload,
+  })
+}
+
+addMutation('removeReaction', {
+  input: (t) => ({ commentId: t.id({ required: true, description: 'The comment.' }) }),
+  access: 'reader',
+  client: ofComment,
+  throws: ['reader_banned', 'discussion_locked', 'discussion_archived'],
+  description: "Removes the asserted reader's reaction. Safe to repeat.",
+  resolve: async (input, ctx) => ({ reaction: await reactions.removeReaction(ctx, input) }),
+  output: reactionPayload,
+})
+
+/** The reactions of one type to a comment. */
+interface ReactionGroup {
+  type: string
+  count: number
+  /** The type of the viewer's reaction to the comment: one look-up for all of its groups. */
+  viewerReaction: () => Promise<string | null> | string | null
+}
+
+/**
+ * The reactions to a comment by type: all types that the tenant offers, in its order, then those
+ * that it no longer offers and the comment still has.
+ */
+function reactionGroupsOf(ctx: Ctx, comment: Comment): ReactionGroup[] {
+  const { reactionCounts } = comment
+  const { reactionTypes } = requireCaller(ctx).tenant.settings
+  let held: ReturnType<ReactionGroup['viewerReaction']> | undefined
+  const viewerReaction = () => (held === undefined ? (held = reactionOfViewer(ctx, comment)) : held)
+  return [...new Set([...reactionTypes, ...Object.keys(reactionCounts).sort()])].map((type) => ({
+    type,
+    count: Object.hasOwn(reactionCounts, type) ? (reactionCounts[type] ?? 0) : 0,
+    viewerReaction,
+  }))
+}

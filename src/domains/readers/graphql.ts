@@ -1,6 +1,8 @@
 import { searchSchema } from '../../core/database/search.ts'
 import { readerIdSchema } from '../../core/input/texts.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { secretType } from '../../graphql/secret-type.ts'
 import { shapedBy } from '../../graphql/shape.ts'
@@ -28,14 +30,15 @@ import {
   unbanReader,
 } from './records.ts'
 
-const BanCommentsEnum = builder.enumType('BanComments', {
-  description: 'What becomes of the comments that a banned reader has written.',
-  values: {
-    keep: { description: 'They stay.' },
-    withhold: { description: 'Approved ones leave the view, and wait for a moderator.' },
-    reject: { description: 'Approved and pending ones are rejected.' },
-  } satisfies Record<OfBanned, object>,
-})
+const BanCommentsEnum = addEnum<OfBanned>(
+  'BanComments',
+  'What becomes of the comments that a banned reader has written.',
+  {
+    keep: 'They stay.',
+    withhold: 'Approved ones leave the view, and wait for a moderator.',
+    reject: 'Approved and pending ones are rejected.',
+  },
+)
 
 const SweepRef = builder.objectRef<Sweep>('BanSweep').implement({
   description: 'What a ban does to the comments that the reader has written, and how far that is.',
@@ -81,12 +84,9 @@ const BanRef = builder.objectRef<ShownBan>('Ban').implement({
   }),
 })
 
-const ReaderKindEnum = builder.enumType('ReaderKind', {
-  description: 'Who vouches for a reader.',
-  values: {
-    reader: { description: 'The backend or the issuer of the tenant.' },
-    guest: { description: 'Nobody: they have confirmed an e-mail address on a page of a site.' },
-  } satisfies Record<ReaderKind, object>,
+const ReaderKindEnum = addEnum<ReaderKind>('ReaderKind', 'Who vouches for a reader.', {
+  reader: 'The backend or the issuer of the tenant.',
+  guest: 'Nobody: they have confirmed an e-mail address on a page of a site.',
 })
 
 const storedField = storedFields(FIELDS)
@@ -173,47 +173,34 @@ builder.queryField('identityKeySet', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'createIdentitySecret',
-  null,
-  {
-    access: 'manage_settings',
-    description: 'Creates an identity secret. The previous secret stays valid for 24 hours.',
-    resolve: (_root, _args, ctx) => createIdentitySecret(ctx),
-  },
-  {
-    description: 'The new identity secret.',
-    outputFields: (t) => ({
-      kid: t.exposeString('kid', { description: 'The id of the secret, for the header `kid` of assertions.' }),
-      secret: t.string({
-        ...shownOnce('secret'),
-        description: `The secret. The UTF-8 bytes of the whole text are the key of HS256. ${SHOWN_ONCE}`,
-      }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+addMutation('createIdentitySecret', {
+  access: 'manage_settings',
+  description: 'Creates an identity secret. The previous secret stays valid for 24 hours.',
+  resolve: (_input, ctx) => createIdentitySecret(ctx),
+  answers: 'The new identity secret.',
+  output: (t) => ({
+    kid: t.exposeString('kid', { description: 'The id of the secret, for the header `kid` of assertions.' }),
+    secret: t.string({
+      ...shownOnce('secret'),
+      description: `The secret. The UTF-8 bytes of the whole text are the key of HS256. ${SHOWN_ONCE}`,
     }),
-  },
-)
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+  }),
+})
 
-builder.relayMutationField(
-  'revokeIdentitySecret',
-  {
-    description: 'An identity secret to end.',
-    inputFields: (t) => ({ kid: t.id({ required: true, description: 'The id of the secret.' }) }),
-  },
-  {
-    access: 'manage_settings',
-    throws: ['not_found'],
-    description:
-      'Ends an identity secret at once: assertions signed with it are refused. This is final. Without another secret, or keys of the identity provider, no reader is identified.',
-    resolve: async (_root, { input }, ctx) => ({ identitySecret: await revokeIdentitySecret(ctx, input) }),
-  },
-  {
-    description: 'The ended secret.',
-    outputFields: (t) => ({
-      identitySecret: t.expose('identitySecret', { type: IdentitySecretRef, description: 'The secret.' }),
-    }),
-  },
-)
+addMutation('revokeIdentitySecret', {
+  takes: 'An identity secret to end.',
+  input: (t) => ({ kid: t.id({ required: true, description: 'The id of the secret.' }) }),
+  access: 'manage_settings',
+  throws: ['not_found'],
+  description:
+    'Ends an identity secret at once: assertions signed with it are refused. This is final. Without another secret, or keys of the identity provider, no reader is identified.',
+  resolve: async (input, ctx) => ({ identitySecret: await revokeIdentitySecret(ctx, input) }),
+  answers: 'The ended secret.',
+  output: (t) => ({
+    identitySecret: t.expose('identitySecret', { type: IdentitySecretRef, description: 'The secret.' }),
+  }),
+})
 
 builder.queryField('viewer', (t) =>
   t.field({
@@ -257,43 +244,35 @@ builder.queryField('readers', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'banReader',
-  {
-    extensions: shapedBy(banSchema),
-    inputFields: (t) => ({
-      readerId: t.id({ required: true, description: 'The reader.' }),
-      until: t.field({
-        type: 'DateTime',
-        description: 'When it ends, in the future. It never ends if this is absent.',
-      }),
-      reason: t.string({ description: 'The reason, for other moderators. 1 to 500 characters.' }),
-      shadow: t.boolean({
-        description: 'Makes a shadow ban: the reader does not notice it, and each comment waits for a moderator.',
-      }),
-      comments: t.field({
-        type: BanCommentsEnum,
-        description:
-          'What becomes of the comments that the reader has written; workers do it after the answer. ' +
-          'Default: keep. The only one with a shadow ban. Comments in archived discussions stay.',
-      }),
+addMutation('banReader', {
+  shape: banSchema,
+  input: (t) => ({
+    readerId: t.id({ required: true, description: 'The reader.' }),
+    until: t.field({
+      type: 'DateTime',
+      description: 'When it ends, in the future. It never ends if this is absent.',
     }),
-  },
-  {
-    access: 'moderate_content',
-    description: 'Bans a reader. This replaces a ban in force.',
-    resolve: async (_root, { input }, ctx) => ({ reader: await banReader(ctx, input) }),
-  },
-  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }) },
-)
+    reason: t.string({ description: 'The reason, for other moderators. 1 to 500 characters.' }),
+    shadow: t.boolean({
+      description: 'Makes a shadow ban: the reader does not notice it, and each comment waits for a moderator.',
+    }),
+    comments: t.field({
+      type: BanCommentsEnum,
+      description:
+        'What becomes of the comments that the reader has written; workers do it after the answer. ' +
+        'Default: keep. The only one with a shadow ban. Comments in archived discussions stay.',
+    }),
+  }),
+  access: 'moderate_content',
+  description: 'Bans a reader. This replaces a ban in force.',
+  resolve: async (input, ctx) => ({ reader: await banReader(ctx, input) }),
+  output: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }),
+})
 
-builder.relayMutationField(
-  'unbanReader',
-  { inputFields: (t) => ({ readerId: t.id({ required: true, description: 'The reader.' }) }) },
-  {
-    access: 'moderate_content',
-    description: "Ends a reader's ban.",
-    resolve: async (_root, { input }, ctx) => ({ reader: await unbanReader(ctx, input) }),
-  },
-  { outputFields: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }) },
-)
+addMutation('unbanReader', {
+  input: (t) => ({ readerId: t.id({ required: true, description: 'The reader.' }) }),
+  access: 'moderate_content',
+  description: "Ends a reader's ban.",
+  resolve: async (input, ctx) => ({ reader: await unbanReader(ctx, input) }),
+  output: (t) => ({ reader: t.expose('reader', { type: ReaderRef, description: 'The reader.' }) }),
+})

@@ -5,33 +5,20 @@ import type { IdentityKeySet } from '../../generated/prisma/client.ts'
 
 export type StoredKeys = Pick<IdentityKeySet, 'url' | 'jwks' | 'fetchedAt' | 'error'>
 
-const FIND_KEY_SET = statement(
+/** The stored keys, their address, and why the last fetch failed. */
+export const findKeySet = statement(
   'find_key_set',
   'SELECT url, jwks, fetched_at AS "fetchedAt", error FROM identity_key_sets WHERE tenant_id = $1',
-)
+).first<[tenantId: Id], StoredKeys>()
 
-/** The stored keys, their address, and why the last fetch failed. */
-export const findKeySet = async (sql: Sql, tenantId: Id): Promise<StoredKeys | undefined> =>
-  (await sql<StoredKeys>(FIND_KEY_SET, [tenantId]))[0]
-
-const PUT_KEY_SET = statement(
+/** Makes the key set of a new URL due. Does nothing if the URL is the same. */
+export const putKeySet = statement(
   'put_key_set',
   `INSERT INTO identity_key_sets (tenant_id, url, due_at) VALUES ($1, $2, $3)
    ON CONFLICT (tenant_id) DO UPDATE SET
      url = $2, due_at = $3, jwks = NULL, fetched_at = NULL, tried_at = NULL, failing_since = NULL, error = NULL
    WHERE identity_key_sets.url <> $2`,
-)
-
-/** Makes the key set of a new URL due. Does nothing if the URL is the same. */
-export const putKeySet = (sql: Sql, tenantId: Id, url: string, now: Date): Promise<unknown> =>
-  sql(PUT_KEY_SET, [tenantId, url, now])
-
-const LEASE_KEY_SETS = statement(
-  'lease_key_sets',
-  `UPDATE identity_key_sets SET due_at = $2, tried_at = $1
-   WHERE tenant_id IN (SELECT tenant_id FROM identity_key_sets WHERE due_at <= $1 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
-   RETURNING tenant_id AS "tenantId", url`,
-)
+).run<[tenantId: Id, url: string, now: Date]>()
 
 export interface DueKeySet {
   tenantId: Id
@@ -39,8 +26,12 @@ export interface DueKeySet {
 }
 
 /** Leases due key sets until `until`. Rows that another worker holds are skipped, not awaited. */
-export const leaseKeySets = (sql: Sql, now: Date, until: Date, limit: number): Promise<DueKeySet[]> =>
-  sql(LEASE_KEY_SETS, [now, until, limit])
+export const leaseKeySets = statement(
+  'lease_key_sets',
+  `UPDATE identity_key_sets SET due_at = $2, tried_at = $1
+   WHERE tenant_id IN (SELECT tenant_id FROM identity_key_sets WHERE due_at <= $1 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+   RETURNING tenant_id AS "tenantId", url`,
+).rows<[now: Date, until: Date, limit: number], DueKeySet>()
 
 const STORE_KEY_SET = statement(
   'store_key_set',

@@ -3,7 +3,7 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { perRequest } from '../../core/per-request.ts'
-import type { Prisma, Sql } from '../../core/database/database.ts'
+import type { Prisma } from '../../core/database/database.ts'
 import { statement } from '../../core/database/statements.ts'
 import type { Reader } from '../../generated/prisma/client.ts'
 import { seesRecords } from './records.ts'
@@ -74,17 +74,6 @@ export async function followReaders(
   )
 }
 
-const DISSOLVE = statement(
-  'dissolve_reader_merges',
-  `WITH gone AS (
-     DELETE FROM reader_merges WHERE tenant_id = $1 AND into_id = $2 RETURNING reader_id, alias_id
-   ),
-   freed AS (
-     DELETE FROM readers r USING gone g WHERE r.tenant_id = $1 AND r.id = g.alias_id AND g.alias_id <> g.reader_id
-   )
-   SELECT reader_id AS "readerId", alias_id = reader_id AS "isUnderWay" FROM gone ORDER BY reader_id`,
-)
-
 export interface MergedReader {
   readerId: Id
   /** Whether its row is still there, and rows that point at it. */
@@ -96,5 +85,13 @@ export interface MergedReader {
  * into it that are under way stop: what still hangs on those readers is to be erased with it. The
  * reader's row is locked.
  */
-export const dissolveMerges = (sql: Sql, tenantId: Id, readerId: Id): Promise<MergedReader[]> =>
-  sql(DISSOLVE, [tenantId, readerId])
+export const dissolveMerges = statement(
+  'dissolve_reader_merges',
+  `WITH gone AS (
+     DELETE FROM reader_merges WHERE tenant_id = $1 AND into_id = $2 RETURNING reader_id, alias_id
+   ),
+   freed AS (
+     DELETE FROM readers r USING gone g WHERE r.tenant_id = $1 AND r.id = g.alias_id AND g.alias_id <> g.reader_id
+   )
+   SELECT reader_id AS "readerId", alias_id = reader_id AS "isUnderWay" FROM gone ORDER BY reader_id`,
+).rows<[tenantId: Id, readerId: Id], MergedReader>()

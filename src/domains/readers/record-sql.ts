@@ -18,33 +18,24 @@ export const lockReader = async (sql: Sql, tenantId: Id, id: Id): Promise<boolea
   (await sql<{ isHere: boolean }>(LOCK, [tenantId, id]))[0]?.isHere ?? false
 
 // A hidden row keeps the external id of a merged reader.
-const CALLED = statement(
+/** The reader with this external id, or the one into whom that reader was merged. */
+export const findReaderCalled = statement(
   'find_reader_called',
   `SELECT ${READER_COLUMNS} FROM readers WHERE tenant_id = $1 AND erasing_at IS NULL AND id = (
      SELECT coalesce(m.into_id, r.id) FROM readers r
      LEFT JOIN reader_merges m ON m.tenant_id = r.tenant_id AND m.alias_id = r.id
      WHERE r.tenant_id = $1 AND r.external_id = $2)`,
-)
+).first<[tenantId: Id, externalId: string], Reader>()
 
-/** The reader with this external id, or the one into whom that reader was merged. */
-export const findReaderCalled = async (sql: Sql, tenantId: Id, externalId: string): Promise<Reader | undefined> =>
-  (await sql<Reader>(CALLED, [tenantId, externalId]))[0]
-
-const IDS = statement(
+/** The readers with these external ids, or those into whom they were merged. */
+export const selectReaderIds = statement(
   'reader_ids_by_external_id',
   `SELECT coalesce(m.into_id, r.id) AS id, r.external_id AS "externalId"
    FROM (SELECT DISTINCT unnest($2::text[]) AS external_id) k CROSS JOIN LATERAL (
      SELECT id, external_id FROM readers WHERE tenant_id = $1 AND external_id = k.external_id LIMIT 1) r
    LEFT JOIN LATERAL (
      SELECT into_id FROM reader_merges WHERE tenant_id = $1 AND alias_id = r.id LIMIT 1) m ON true`,
-)
-
-/** The readers with these external ids, or those into whom they were merged. */
-export const selectReaderIds = (
-  sql: Sql,
-  tenantId: Id,
-  externalIds: readonly string[],
-): Promise<{ id: Id; externalId: string }[]> => sql(IDS, [tenantId, externalIds])
+).rows<[tenantId: Id, externalIds: readonly string[]], { id: Id; externalId: string }>()
 
 const OF_SEARCH = [
   'readers',

@@ -78,22 +78,16 @@ export async function upsertReader(
   return (await sql<ReaderRow & { written: boolean }>(UPSERT_READER, params))[0]
 }
 
-const BY_ID = statement(
+/** A reader by the id to whom a client token is bound; undefined after an erasure or a merge. */
+export const selectBoundReader = statement(
   'reader_of_client_token',
   `SELECT ${READER('r')} FROM readers r WHERE tenant_id = $1 AND id = $2 AND erasing_at IS NULL`,
-)
-
-/** A reader by the id to whom a client token is bound; undefined after an erasure or a merge. */
-export const selectBoundReader = async (sql: Sql, tenantId: Id, id: Id): Promise<ReaderRow | undefined> =>
-  (await sql<ReaderRow>(BY_ID, [tenantId, id]))[0]
+).first<[tenantId: Id, id: Id], ReaderRow>()
 
 export type LiveSecret = Pick<IdentitySecret, 'kid' | 'sealed' | 'expiresAt'>
 
-const LIVE_SECRETS = statement(
+export const findLiveSecrets = statement(
   'live_identity_secrets',
   `SELECT kid, sealed, expires_at AS "expiresAt" FROM identity_secrets
    WHERE tenant_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
-)
-
-export const findLiveSecrets = (sql: Sql, tenantId: Id, now: Date): Promise<LiveSecret[]> =>
-  sql(LIVE_SECRETS, [tenantId, now])
+).rows<[tenantId: Id, now: Date], LiveSecret>()

@@ -5,6 +5,7 @@ import {
   wordListSchema,
 } from '../../core/settings/tenant.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { inputFields, outputFields } from '../../graphql/checked.ts'
 import { shapedBy } from '../../graphql/shape.ts'
 import { TRIED_COMMENTS, type WordMatches } from '../comments/history/word-matches.ts'
@@ -80,27 +81,20 @@ builder.queryField('wordMatches', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'updateSettings',
-  {
-    description: 'The settings to change. Omitted settings do not change. Null is a value of settings that allow it.',
-    extensions: shapedBy(tenantSettingsSchema),
-    inputFields: (t) => inputFields(t, shape),
-  },
-  {
-    access: 'manage_settings',
-    throws: ['admin_only'],
-    description: 'Changes settings of the tenant. Only an owner can change `staff`.',
-    resolve: async (_root, { input }, ctx) => ({ settings: await updateSettings(ctx, input) }),
-  },
-  {
-    description: 'The settings as they are now.',
-    outputFields: (t) => ({
-      settings: t.field({
-        type: SettingsRef,
-        description: 'All settings in force.',
-        resolve: ({ settings }) => settings,
-      }),
+addMutation('updateSettings', {
+  takes: 'The settings to change. Omitted settings do not change. Null is a value of settings that allow it.',
+  shape: tenantSettingsSchema,
+  input: (t) => inputFields(t, shape),
+  access: 'manage_settings',
+  throws: ['admin_only'],
+  description: 'Changes settings of the tenant. Only an owner can change `staff`.',
+  resolve: async (input, ctx) => ({ settings: await updateSettings(ctx, input) }),
+  answers: 'The settings as they are now.',
+  output: (t) => ({
+    settings: t.field({
+      type: SettingsRef,
+      description: 'All settings in force.',
+      resolve: ({ settings }) => settings,
     }),
-  },
-)
+  }),
+})

@@ -1,18 +1,18 @@
 import type { SiteGuests } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { NodeRef } from '../../graphql/node.ts'
-import { shapedBy } from '../../graphql/shape.ts'
 import { createSite, deleteSite, getSite, listSites, siteChange, siteFields, updateSite } from './sites.ts'
 
-const SiteGuestsEnum = builder.enumType('SiteGuests', {
-  description: 'Whether people without a sign-in can write on the pages of a site.',
-  values: {
-    off: { description: 'Only readers of the issuer of the tenant write.' },
-    email: {
-      description: 'Also those who confirm an e-mail address. It needs the setting guests.mailUrl and a mail secret.',
-    },
-  } satisfies Record<SiteGuests, object>,
-})
+const SiteGuestsEnum = addEnum<SiteGuests>(
+  'SiteGuests',
+  'Whether people without a sign-in can write on the pages of a site.',
+  {
+    off: 'Only readers of the issuer of the tenant write.',
+    email: 'Also those who confirm an e-mail address. It needs the setting guests.mailUrl and a mail secret.',
+  },
+)
 
 export const SiteRef = builder.prismaObject('Site', {
   description: 'Pages that show comments without a backend of their own: they ask the service by a public key.',
@@ -62,74 +62,53 @@ builder.queryField('sites', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'createSite',
-  {
-    description: 'The site to create.',
-    extensions: shapedBy(siteFields),
-    inputFields: (t) => ({
-      name: t.string({ required: true, description: FIELDS.name }),
-      origins: t.stringList({ required: true, description: FIELDS.origins }),
-      posting: t.boolean({ description: `${FIELDS.posting} The default is true.` }),
-      guests: t.field({ type: SiteGuestsEnum, description: `${FIELDS.guests} The default is off.` }),
-    }),
-  },
-  {
-    access: 'manage_settings',
-    throws: ['site_budget_exhausted'],
-    description: 'Creates a site.',
-    resolve: async (_root, { input }, ctx) => ({ site: await createSite(ctx, input) }),
-  },
-  {
-    description: 'The new site.',
-    outputFields: (t) => ({
-      site: t.field({ type: SiteRef, description: 'The site.', resolve: ({ site }) => site }),
-    }),
-  },
-)
+addMutation('createSite', {
+  takes: 'The site to create.',
+  shape: siteFields,
+  input: (t) => ({
+    name: t.string({ required: true, description: FIELDS.name }),
+    origins: t.stringList({ required: true, description: FIELDS.origins }),
+    posting: t.boolean({ description: `${FIELDS.posting} The default is true.` }),
+    guests: t.field({ type: SiteGuestsEnum, description: `${FIELDS.guests} The default is off.` }),
+  }),
+  access: 'manage_settings',
+  throws: ['site_budget_exhausted'],
+  description: 'Creates a site.',
+  resolve: async (input, ctx) => ({ site: await createSite(ctx, input) }),
+  answers: 'The new site.',
+  output: (t) => ({
+    site: t.field({ type: SiteRef, description: 'The site.', resolve: ({ site }) => site }),
+  }),
+})
 
-builder.relayMutationField(
-  'updateSite',
-  {
-    description: 'The fields of a site to change.',
-    extensions: shapedBy(siteChange),
-    inputFields: (t) => ({
-      id: t.id({ required: true, description: SITE_ID }),
-      name: t.string({ description: FIELDS.name }),
-      origins: t.stringList({ description: FIELDS.origins }),
-      posting: t.boolean({ description: FIELDS.posting }),
-      guests: t.field({ type: SiteGuestsEnum, description: FIELDS.guests }),
-    }),
-  },
-  {
-    access: 'manage_settings',
-    description: 'Changes the given fields of a site. Every process knows them within a second.',
-    resolve: async (_root, { input }, ctx) => ({ site: await updateSite(ctx, input) }),
-  },
-  {
-    description: 'The changed site.',
-    outputFields: (t) => ({
-      site: t.field({ type: SiteRef, description: 'The site.', resolve: ({ site }) => site }),
-    }),
-  },
-)
+addMutation('updateSite', {
+  takes: 'The fields of a site to change.',
+  shape: siteChange,
+  input: (t) => ({
+    id: t.id({ required: true, description: SITE_ID }),
+    name: t.string({ description: FIELDS.name }),
+    origins: t.stringList({ description: FIELDS.origins }),
+    posting: t.boolean({ description: FIELDS.posting }),
+    guests: t.field({ type: SiteGuestsEnum, description: FIELDS.guests }),
+  }),
+  access: 'manage_settings',
+  description: 'Changes the given fields of a site. Every process knows them within a second.',
+  resolve: async (input, ctx) => ({ site: await updateSite(ctx, input) }),
+  answers: 'The changed site.',
+  output: (t) => ({
+    site: t.field({ type: SiteRef, description: 'The site.', resolve: ({ site }) => site }),
+  }),
+})
 
-builder.relayMutationField(
-  'deleteSite',
-  {
-    description: 'A site to delete.',
-    inputFields: (t) => ({ id: t.id({ required: true, description: SITE_ID }) }),
-  },
-  {
-    access: 'manage_settings',
-    description: 'Deletes a site: its public key is unknown from then on. Its discussions stay.',
-    resolve: async (_root, { input }, ctx) => ({ site: await deleteSite(ctx, input) }),
-  },
-  {
-    description: 'The deleted site.',
-    outputFields: (t) => ({
-      site: t.field({ type: SiteRef, description: 'The site as it was.', resolve: ({ site }) => site }),
-      deletedSiteId: t.id({ description: 'The id of the site.', resolve: ({ site }) => site.id }),
-    }),
-  },
-)
+addMutation('deleteSite', {
+  takes: 'A site to delete.',
+  input: (t) => ({ id: t.id({ required: true, description: SITE_ID }) }),
+  access: 'manage_settings',
+  description: 'Deletes a site: its public key is unknown from then on. Its discussions stay.',
+  resolve: async (input, ctx) => ({ site: await deleteSite(ctx, input) }),
+  answers: 'The deleted site.',
+  output: (t) => ({
+    site: t.field({ type: SiteRef, description: 'The site as it was.', resolve: ({ site }) => site }),
+    deletedSiteId: t.id({ description: 'The id of the site.', resolve: ({ site }) => site.id }),
+  }),
+})

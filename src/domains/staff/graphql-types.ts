@@ -1,28 +1,23 @@
 import { isCapability, ROLES, type Role } from '../../core/capabilities.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { CapabilityRef } from '../api-keys/graphql-types.ts'
 import { stateOf } from './membership.ts'
 
-export const RoleRef = builder.enumType('Role', {
-  description: 'What a member may do.',
-  values: {
-    owner: { description: 'All, also to make, change and remove owners.' },
-    admin: { description: 'All, but to make, change and remove owners.' },
-    editor: { description: 'To moderate, to change settings, and to read the analytics.' },
-    moderator: { description: 'To moderate.' },
-    developer: { description: 'To manage API keys and webhooks, and to read the analytics.' },
-    analyst: { description: 'To read the analytics.' },
-  } satisfies Record<Role, { description: string }>,
+export const RoleRef = addEnum<Role>('Role', 'What a member may do.', {
+  owner: 'All, also to make, change and remove owners.',
+  admin: 'All, but to make, change and remove owners.',
+  editor: 'To moderate, to change settings, and to read the analytics.',
+  moderator: 'To moderate.',
+  developer: 'To manage API keys and webhooks, and to read the analytics.',
+  analyst: 'To read the analytics.',
 })
 
-const StateRef = builder.enumType('MemberState', {
-  description: 'Whether a member can sign in.',
-  values: {
-    invited: { description: 'They have not accepted the invitation yet.' },
-    active: { description: 'They can sign in.' },
-    disabled: { description: 'They cannot sign in.' },
-  },
+const StateRef = addEnum('MemberState', 'Whether a member can sign in.', {
+  invited: 'They have not accepted the invitation yet.',
+  active: 'They can sign in.',
+  disabled: 'They cannot sign in.',
 })
 
 export const MemberRef = builder.prismaObject('Member', {

@@ -1,5 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { MemberRef, RoleRef } from './graphql-types.ts'
 import {
@@ -31,100 +32,72 @@ const InvitationRef = builder.objectRef<Invitation>('Invitation').implement({
   }),
 })
 
-const StateRef = builder.enumType('NewMemberState', {
-  description: 'Whether a member can sign in from now on.',
-  values: { active: { description: 'They can.' }, disabled: { description: 'They cannot.' } },
+const StateRef = addEnum('NewMemberState', 'Whether a member can sign in from now on.', {
+  active: 'They can.',
+  disabled: 'They cannot.',
 })
 
-builder.relayMutationField(
-  'inviteMember',
-  {
-    description: 'The person to invite.',
-    extensions: shapedBy(inviteSchema),
-    inputFields: (t) => ({
-      email: t.string({ required: true, description: 'The e-mail address, in any case.' }),
-      role: t.field({ type: RoleRef, required: true, description: 'The role.' }),
-      name: t.string({ description: 'The name, of at most 80 characters. The member can give another one.' }),
-    }),
-  },
-  {
-    access: 'admin',
-    description: 'Invites a person by a link. The service sends no mail. Only an owner can invite an owner.',
-    resolve: (_root, { input }, ctx) => inviteMember(ctx, input),
-  },
-  {
-    description: 'The new member.',
-    outputFields: (t) => ({
-      member: t.field({ type: MemberRef, description: 'The invited member.', resolve: ({ member }) => member }),
-      invitation: t.field({ type: InvitationRef, description: 'The link.', resolve: ({ invitation }) => invitation }),
-    }),
-  },
-)
+addMutation('inviteMember', {
+  takes: 'The person to invite.',
+  shape: inviteSchema,
+  input: (t) => ({
+    email: t.string({ required: true, description: 'The e-mail address, in any case.' }),
+    role: t.field({ type: RoleRef, required: true, description: 'The role.' }),
+    name: t.string({ description: 'The name, of at most 80 characters. The member can give another one.' }),
+  }),
+  access: 'admin',
+  description: 'Invites a person by a link. The service sends no mail. Only an owner can invite an owner.',
+  resolve: (input, ctx) => inviteMember(ctx, input),
+  answers: 'The new member.',
+  output: (t) => ({
+    member: t.field({ type: MemberRef, description: 'The invited member.', resolve: ({ member }) => member }),
+    invitation: t.field({ type: InvitationRef, description: 'The link.', resolve: ({ invitation }) => invitation }),
+  }),
+})
 
-builder.relayMutationField(
-  'renewInvitation',
-  {
-    description: 'An invited member.',
-    inputFields: (t) => ({ id: t.id({ required: true, description: 'The id of the member.' }) }),
-  },
-  {
-    access: 'admin',
-    throws: ['invalid_transition'],
-    description: 'Makes a new link for a member who has not accepted the invitation. The link before ends.',
-    resolve: (_root, { input }, ctx) => renewInvitation(ctx, input),
-  },
-  {
-    description: 'The new invitation.',
-    outputFields: (t) => ({
-      member: t.field({ type: MemberRef, description: 'The invited member.', resolve: ({ member }) => member }),
-      invitation: t.field({ type: InvitationRef, description: 'The link.', resolve: ({ invitation }) => invitation }),
-    }),
-  },
-)
+addMutation('renewInvitation', {
+  takes: 'An invited member.',
+  input: (t) => ({ id: t.id({ required: true, description: 'The id of the member.' }) }),
+  access: 'admin',
+  throws: ['invalid_transition'],
+  description: 'Makes a new link for a member who has not accepted the invitation. The link before ends.',
+  resolve: (input, ctx) => renewInvitation(ctx, input),
+  answers: 'The new invitation.',
+  output: (t) => ({
+    member: t.field({ type: MemberRef, description: 'The invited member.', resolve: ({ member }) => member }),
+    invitation: t.field({ type: InvitationRef, description: 'The link.', resolve: ({ invitation }) => invitation }),
+  }),
+})
 
-builder.relayMutationField(
-  'updateMember',
-  {
-    description: 'What to change of a member.',
-    extensions: shapedBy(changeSchema),
-    inputFields: (t) => ({
-      id: t.id({ required: true, description: 'The id of the member.' }),
-      role: t.field({ type: RoleRef, description: 'The role.' }),
-      name: t.string({ description: 'The name, of at most 80 characters; null for none.' }),
-      state: t.field({ type: StateRef, description: 'Whether they can sign in.' }),
-    }),
-  },
-  {
-    access: 'admin',
-    throws: ['last_owner', 'invalid_transition'],
-    description:
-      'Changes a member. A new role or state ends their sign-ins, and what they have open. Only an owner can make or change an owner.',
-    resolve: async (_root, { input }, ctx) => ({ member: await updateMember(ctx, input as never) }),
-  },
-  {
-    description: 'The changed member.',
-    outputFields: (t) => ({
-      member: t.field({ type: MemberRef, description: 'The member.', resolve: ({ member }) => member }),
-    }),
-  },
-)
+addMutation('updateMember', {
+  takes: 'What to change of a member.',
+  shape: changeSchema,
+  input: (t) => ({
+    id: t.id({ required: true, description: 'The id of the member.' }),
+    role: t.field({ type: RoleRef, description: 'The role.' }),
+    name: t.string({ description: 'The name, of at most 80 characters; null for none.' }),
+    state: t.field({ type: StateRef, description: 'Whether they can sign in.' }),
+  }),
+  access: 'admin',
+  throws: ['last_owner', 'invalid_transition'],
+  description:
+    'Changes a member. A new role or state ends their sign-ins, and what they have open. Only an owner can make or change an owner.',
+  resolve: async (input, ctx) => ({ member: await updateMember(ctx, input as never) }),
+  answers: 'The changed member.',
+  output: (t) => ({
+    member: t.field({ type: MemberRef, description: 'The member.', resolve: ({ member }) => member }),
+  }),
+})
 
-builder.relayMutationField(
-  'deleteMember',
-  {
-    description: 'A member to remove.',
-    inputFields: (t) => ({ id: t.id({ required: true, description: 'The id of the member.' }) }),
-  },
-  {
-    access: 'admin',
-    throws: ['last_owner'],
-    description: 'Removes a member, and ends their sign-ins. Only an owner can remove an owner.',
-    resolve: async (_root, { input }, ctx) => ({ deletedMemberId: (await deleteMember(ctx, input)).id }),
-  },
-  {
-    description: 'The removed member.',
-    outputFields: (t) => ({
-      deletedMemberId: t.exposeID('deletedMemberId', { description: 'The id of the member.' }),
-    }),
-  },
-)
+addMutation('deleteMember', {
+  takes: 'A member to remove.',
+  input: (t) => ({ id: t.id({ required: true, description: 'The id of the member.' }) }),
+  access: 'admin',
+  throws: ['last_owner'],
+  description: 'Removes a member, and ends their sign-ins. Only an owner can remove an owner.',
+  resolve: async (input, ctx) => ({ deletedMemberId: (await deleteMember(ctx, input)).id }),
+  answers: 'The removed member.',
+  output: (t) => ({
+    deletedMemberId: t.exposeID('deletedMemberId', { description: 'The id of the member.' }),
+  }),
+})

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { secretType } from '../../graphql/secret-type.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import { listSecrets } from './secrets.ts'
@@ -33,48 +34,35 @@ export function addSigningSecrets(name: 'mail' | 'classifier', { signs, listed, 
     }),
   )
 
-  builder.relayMutationField(
-    `create${type}`,
-    null,
-    {
-      access: 'manage_settings',
-      description: `Creates a secret that signs ${signs}. The previous secret also signs for 24 hours.`,
-      resolve: (_root, _args, ctx) => createSigningSecret(ctx, kind),
-    },
-    {
-      description: 'The new secret.',
-      outputFields: (t) => ({
-        kid: t.exposeString('kid', { description: KID }),
-        secret: t.string({
-          ...shownOnce('secret'),
-          description: `The secret. The UTF-8 bytes of the whole text sign each request. ${SHOWN_ONCE}`,
-        }),
-        standardSecret: t.string({
-          ...shownOnce('standardSecret'),
-          description: `The same secret for libraries of Standard Webhooks. ${SHOWN_ONCE}`,
-        }),
-        createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+  addMutation(`create${type}`, {
+    access: 'manage_settings',
+    description: `Creates a secret that signs ${signs}. The previous secret also signs for 24 hours.`,
+    resolve: (_input, ctx) => createSigningSecret(ctx, kind),
+    answers: 'The new secret.',
+    output: (t) => ({
+      kid: t.exposeString('kid', { description: KID }),
+      secret: t.string({
+        ...shownOnce('secret'),
+        description: `The secret. The UTF-8 bytes of the whole text sign each request. ${SHOWN_ONCE}`,
       }),
-    },
-  )
+      standardSecret: t.string({
+        ...shownOnce('standardSecret'),
+        description: `The same secret for libraries of Standard Webhooks. ${SHOWN_ONCE}`,
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    }),
+  })
 
-  builder.relayMutationField(
-    `revoke${type}`,
-    {
-      description: `A ${name} secret to end.`,
-      inputFields: (t) => ({ kid: t.id({ required: true, description: 'The id of the secret.' }) }),
-    },
-    {
-      access: 'manage_settings',
-      throws: ['not_found'],
-      description: `Ends a ${name} secret at once: it signs no further request. This is final. Without another one ${without}.`,
-      resolve: (_root, { input }, ctx) => revokeSigningSecret(ctx, kind, input),
-    },
-    {
-      description: 'The ended secret.',
-      outputFields: (t) => ({
-        [`${name}Secret`]: t.field({ type: ref, description: 'The secret.', resolve: (secret) => secret }),
-      }),
-    },
-  )
+  addMutation(`revoke${type}`, {
+    takes: `A ${name} secret to end.`,
+    input: (t) => ({ kid: t.id({ required: true, description: 'The id of the secret.' }) }),
+    access: 'manage_settings',
+    throws: ['not_found'],
+    description: `Ends a ${name} secret at once: it signs no further request. This is final. Without another one ${without}.`,
+    resolve: (input, ctx) => revokeSigningSecret(ctx, kind, input),
+    answers: 'The ended secret.',
+    output: (t) => ({
+      [`${name}Secret`]: t.field({ type: ref, description: 'The secret.', resolve: (secret) => secret }),
+    }),
+  })
 }

@@ -1,6 +1,8 @@
 import type { Ctx } from '../../core/context.ts'
 import { EVENT_TYPES, type EventActor, EVENTS } from '../../core/events.ts'
 import { builder } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { answerEnds } from '../../graphql/outcome.ts'
 import { asksOnlyFor } from '../../graphql/plan.ts'
@@ -63,36 +65,29 @@ const StreamTicketRef = builder.objectRef<stream.StreamTicket>('StreamTicket').i
   }),
 })
 
-builder.relayMutationField(
-  'createStreamTicket',
-  {
-    isOneOf: true,
-    extensions: shapedBy(stream.ticketInput),
-    inputFields: (t) => ({
-      discussionId: t.id({ description: 'The discussion.' }),
-      externalId: t.string({
-        description: "The tenant's own key for the page. A page without a discussion gets one.",
-      }),
-      discussionIds: t.idList({ description: 'Several discussions, 1 to 50, for one stream of all of them.' }),
-      externalIds: t.stringList({ description: "The same by the tenant's own keys for the pages." }),
+addMutation('createStreamTicket', {
+  isOneOf: true,
+  shape: stream.ticketInput,
+  input: (t) => ({
+    discussionId: t.id({ description: 'The discussion.' }),
+    externalId: t.string({
+      description: "The tenant's own key for the page. A page without a discussion gets one.",
     }),
+    discussionIds: t.idList({ description: 'Several discussions, 1 to 50, for one stream of all of them.' }),
+    externalIds: t.stringList({ description: "The same by the tenant's own keys for the pages." }),
+  }),
+  access: 'key',
+  description:
+    "Creates a ticket for a browser's stream. With an identity, the stream includes that reader's notifications.",
+  extensions: answerEnds(({ streamTicket }: { streamTicket: stream.StreamTicket }) => streamTicket.expiresAt),
+  resolve: async (input, ctx) => {
+    const earlier = ctx.earlier as { streamTicket: stream.StreamTicket } | undefined
+    return { streamTicket: await stream.createStreamTicket(ctx, input, earlier?.streamTicket.discussions) }
   },
-  {
-    access: 'key',
-    description:
-      "Creates a ticket for a browser's stream. With an identity, the stream includes that reader's notifications.",
-    extensions: answerEnds(({ streamTicket }: { streamTicket: stream.StreamTicket }) => streamTicket.expiresAt),
-    resolve: async (_root, { input }, ctx) => {
-      const earlier = ctx.earlier as { streamTicket: stream.StreamTicket } | undefined
-      return { streamTicket: await stream.createStreamTicket(ctx, input, earlier?.streamTicket.discussions) }
-    },
-  },
-  {
-    outputFields: (t) => ({
-      streamTicket: t.expose('streamTicket', { type: StreamTicketRef, description: 'The ticket.' }),
-    }),
-  },
-)
+  output: (t) => ({
+    streamTicket: t.expose('streamTicket', { type: StreamTicketRef, description: 'The ticket.' }),
+  }),
+})
 
 const PresenceRef = builder.objectRef<Presence>('Presence').implement({
   description: 'The open streams of a discussion.',
@@ -118,13 +113,10 @@ const EventTypeEnum = builder.enumType('EventType', {
   values: Object.fromEntries(EVENT_TYPES.map((value) => [value, { value, description: EVENTS[value].help }])),
 })
 
-const ActorKindEnum = builder.enumType('EventActorKind', {
-  description: 'Who makes changes.',
-  values: {
-    reader: { description: 'A reader, by an identity assertion.' },
-    moderator: { description: 'An admin, or a key with moderate_content.' },
-    system: { description: 'The service itself.' },
-  },
+const ActorKindEnum = addEnum('EventActorKind', 'Who makes changes.', {
+  reader: 'A reader, by an identity assertion.',
+  moderator: 'An admin, or a key with moderate_content.',
+  system: 'The service itself.',
 })
 
 const EventActorRef = builder.objectRef<EventActor>('EventActor').implement({

@@ -38,13 +38,11 @@ export async function reportStreams(sql: Sql, processId: Id, counts: readonly St
   return row?.isNew ?? false
 }
 
-const FORGET = statement(
+/** Removes a process with its counts, and those of dead processes. */
+export const forgetProcess = statement(
   'forget_stream_processes',
   `DELETE FROM stream_processes WHERE id = $1 OR seen_at < now() - interval '1 minute'`,
-)
-
-/** Removes a process with its counts, and those of dead processes. */
-export const forgetProcess = (sql: Sql, processId: Id): Promise<unknown> => sql(FORGET, [processId])
+).run<[processId: Id]>()
 
 const COUNT = statement(
   'count_streams',

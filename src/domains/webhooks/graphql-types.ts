@@ -4,6 +4,7 @@ import { requireCaller } from '../../core/access.ts'
 import { ofRequest } from '../../core/context.ts'
 import { policyOverridesSchema, type WebhookPolicy, webhookPolicySchema } from '../../core/settings/tenant.ts'
 import { builder, type ObjectFields } from '../../graphql/builder.ts'
+import { addEnum } from '../../graphql/enum.ts'
 import { ONLY_WHERE_NAMED } from '../../graphql/in-rest.ts'
 import { NodeRef } from '../../graphql/node.ts'
 import { inputFields, outputFields } from '../../graphql/checked.ts'
@@ -34,35 +35,24 @@ import {
 import { findWebhookEndpoint } from './webhooks.ts'
 import { effectivePolicy, type PolicyOverrides, readOverrides } from './rules/policy.ts'
 
-const EndpointStateEnum = builder.enumType('WebhookEndpointState', {
-  description: 'Whether an endpoint gets deliveries.',
-  values: {
-    unverified: { description: 'Its ownership handshake has not succeeded. It gets no deliveries.' },
-    verified: { description: 'It gets deliveries.' },
-    disabled: {
-      description: 'Too many attempts failed in a row, or it answered 410. Only an admin can enable it.',
-    },
-  },
+const EndpointStateEnum = addEnum('WebhookEndpointState', 'Whether an endpoint gets deliveries.', {
+  unverified: 'Its ownership handshake has not succeeded. It gets no deliveries.',
+  verified: 'It gets deliveries.',
+  disabled: 'Too many attempts failed in a row, or it answered 410. Only an admin can enable it.',
 })
 
-const CircuitEnum = builder.enumType('WebhookCircuit', {
-  description: 'The circuit breaker of an endpoint.',
-  values: {
-    closed: { description: 'Deliveries are attempted.' },
-    open: { description: 'No deliveries are attempted.' },
-    half_open: { description: 'The next attempt decides whether it closes or opens.' },
-  },
+const CircuitEnum = addEnum('WebhookCircuit', 'The circuit breaker of an endpoint.', {
+  closed: 'Deliveries are attempted.',
+  open: 'No deliveries are attempted.',
+  half_open: 'The next attempt decides whether it closes or opens.',
 })
 
-export const DeliveryStatusEnum = builder.enumType('DeliveryStatus', {
-  description: 'The status of a delivery.',
-  values: {
-    pending: { description: 'It waits for its next attempt.' },
-    delivering: { description: 'An attempt is under way.' },
-    delivered: { description: 'The receiver answered 2xx.' },
-    failed: { description: 'No attempt is left.' },
-    held: { description: 'Its endpoint is disabled.' },
-  },
+export const DeliveryStatusEnum = addEnum('DeliveryStatus', 'The status of a delivery.', {
+  pending: 'It waits for its next attempt.',
+  delivering: 'An attempt is under way.',
+  delivered: 'The receiver answered 2xx.',
+  failed: 'No attempt is left.',
+  held: 'Its endpoint is disabled.',
 })
 
 export const DeliveryAnswerEnum = builder.enumType('DeliveryAnswer', {

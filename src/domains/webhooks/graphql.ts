@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { shapedBy } from '../../graphql/shape.ts'
+import { addMutation } from '../../graphql/mutation.ts'
 import { SHOWN_ONCE, shownOnce } from '../../graphql/shown-once.ts'
 import * as deliveries from './deliveries.ts'
 import { documentedFields } from './input.ts'
@@ -90,82 +90,63 @@ const FIELDS = {
   discussionIds: 'Only events of these discussions, at most 100. Null means all.',
 } as const
 
-builder.relayMutationField(
-  'createWebhookEndpoint',
-  {
-    extensions: shapedBy(documentedFields()),
-    inputFields: (t) => ({
-      url: t.string({ required: true, description: FIELDS.url }),
-      eventTypes: t.stringList({ description: `${FIELDS.eventTypes} The default is all.` }),
-      description: t.string({ description: FIELDS.description }),
-      headers: t.field({ type: [HeaderInput], description: FIELDS.headers }),
-      discussionIds: t.idList({ description: FIELDS.discussionIds }),
-      policy: t.field({ type: PolicyInput, description: FIELDS.policy }),
+addMutation('createWebhookEndpoint', {
+  shape: documentedFields(),
+  input: (t) => ({
+    url: t.string({ required: true, description: FIELDS.url }),
+    eventTypes: t.stringList({ description: `${FIELDS.eventTypes} The default is all.` }),
+    description: t.string({ description: FIELDS.description }),
+    headers: t.field({ type: [HeaderInput], description: FIELDS.headers }),
+    discussionIds: t.idList({ description: FIELDS.discussionIds }),
+    policy: t.field({ type: PolicyInput, description: FIELDS.policy }),
+  }),
+  access: 'manage_webhooks',
+  throws: ['endpoint_budget_exhausted'],
+  description: 'Registers an endpoint and starts its ownership handshake.',
+  resolve: (input, ctx) => webhooks.createWebhookEndpoint(ctx, input),
+  output: (t) => ({
+    webhookEndpoint: changedEndpoint(t),
+    secret: t.string({ ...shownOnce('secret'), description: `Its signing secret. ${SHOWN_ONCE}` }),
+    standardSecret: t.string({
+      ...shownOnce('standardSecret'),
+      description: `The same secret for libraries of Standard Webhooks. ${SHOWN_ONCE}`,
     }),
-  },
-  {
-    access: 'manage_webhooks',
-    throws: ['endpoint_budget_exhausted'],
-    description: 'Registers an endpoint and starts its ownership handshake.',
-    resolve: (_root, { input }, ctx) => webhooks.createWebhookEndpoint(ctx, input),
-  },
-  {
-    outputFields: (t) => ({
-      webhookEndpoint: changedEndpoint(t),
-      secret: t.string({ ...shownOnce('secret'), description: `Its signing secret. ${SHOWN_ONCE}` }),
-      standardSecret: t.string({
-        ...shownOnce('standardSecret'),
-        description: `The same secret for libraries of Standard Webhooks. ${SHOWN_ONCE}`,
-      }),
-      kid: t.exposeString('kid', { description: 'The id of the secret, as signatures name it.' }),
-    }),
-  },
-)
+    kid: t.exposeString('kid', { description: 'The id of the secret, as signatures name it.' }),
+  }),
+})
 
-builder.relayMutationField(
-  'updateWebhookEndpoint',
-  {
-    extensions: shapedBy(documentedFields()),
-    inputFields: (t) => ({
-      id: t.id({ required: true, description: ENDPOINT_ID }),
-      url: t.string({ description: `${FIELDS.url} A new address must be verified again.` }),
-      eventTypes: t.stringList({ description: FIELDS.eventTypes }),
-      description: t.string({ description: `${FIELDS.description} Null removes it.` }),
-      headers: t.field({
-        type: [HeaderInput],
-        description: `${FIELDS.headers} They replace the present ones, which another origin of the address drops.`,
-      }),
-      discussionIds: t.idList({ description: FIELDS.discussionIds }),
-      policy: t.field({ type: PolicyInput, description: `${FIELDS.policy} Absent fields do not change.` }),
+addMutation('updateWebhookEndpoint', {
+  shape: documentedFields(),
+  input: (t) => ({
+    id: t.id({ required: true, description: ENDPOINT_ID }),
+    url: t.string({ description: `${FIELDS.url} A new address must be verified again.` }),
+    eventTypes: t.stringList({ description: FIELDS.eventTypes }),
+    description: t.string({ description: `${FIELDS.description} Null removes it.` }),
+    headers: t.field({
+      type: [HeaderInput],
+      description: `${FIELDS.headers} They replace the present ones, which another origin of the address drops.`,
     }),
-  },
-  {
-    access: 'manage_webhooks',
-    description: 'Changes the given fields of an endpoint.',
-    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.updateWebhookEndpoint(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      webhookEndpoint: changedEndpoint(t),
-    }),
-  },
-)
+    discussionIds: t.idList({ description: FIELDS.discussionIds }),
+    policy: t.field({ type: PolicyInput, description: `${FIELDS.policy} Absent fields do not change.` }),
+  }),
+  access: 'manage_webhooks',
+  description: 'Changes the given fields of an endpoint.',
+  resolve: async (input, ctx) => ({ webhookEndpoint: await webhooks.updateWebhookEndpoint(ctx, input) }),
+  output: (t) => ({
+    webhookEndpoint: changedEndpoint(t),
+  }),
+})
 
-builder.relayMutationField(
-  'deleteWebhookEndpoint',
-  { inputFields: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }) },
-  {
-    access: 'manage_webhooks',
-    description: 'Deletes an endpoint and cancels its deliveries. No further attempts are made.',
-    resolve: async (_root, { input }, ctx) => ({ webhookEndpoint: await webhooks.deleteWebhookEndpoint(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      webhookEndpoint: changedEndpoint(t, 'The endpoint as it was.'),
-      deletedWebhookEndpointId: t.id({
-        description: 'The id of the endpoint.',
-        resolve: ({ webhookEndpoint }) => webhookEndpoint.id,
-      }),
+addMutation('deleteWebhookEndpoint', {
+  input: (t) => ({ id: t.id({ required: true, description: ENDPOINT_ID }) }),
+  access: 'manage_webhooks',
+  description: 'Deletes an endpoint and cancels its deliveries. No further attempts are made.',
+  resolve: async (input, ctx) => ({ webhookEndpoint: await webhooks.deleteWebhookEndpoint(ctx, input) }),
+  output: (t) => ({
+    webhookEndpoint: changedEndpoint(t, 'The endpoint as it was.'),
+    deletedWebhookEndpointId: t.id({
+      description: 'The id of the endpoint.',
+      resolve: ({ webhookEndpoint }) => webhookEndpoint.id,
     }),
-  },
-)
+  }),
+})

@@ -5,16 +5,14 @@ import { statement } from '../../core/database/statements.ts'
 import { type CommentState, commentState } from '../../core/withdrawal.ts'
 import type { DeliveryStatus } from '../../generated/prisma/enums.ts'
 
-const LOCK = statement(
-  'lock_endpoint',
-  'SELECT 1 FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE',
-)
-
 /**
  * Locks an endpoint of the tenant, if there is one, until the transaction ends. Events that queue
  * deliveries to it do not wait for this lock.
  */
-export const lockEndpoint = (sql: Sql, tenantId: Id, id: Id): Promise<unknown> => sql(LOCK, [tenantId, id])
+export const lockEndpoint = statement(
+  'lock_endpoint',
+  'SELECT 1 FROM webhook_endpoints WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE',
+).run<[tenantId: Id, id: Id]>()
 
 const NOW = statement('database_now', 'SELECT now() AS now')
 
@@ -24,7 +22,8 @@ export async function databaseNow(sql: Sql): Promise<Date> {
   return row?.now ?? new Date()
 }
 
-const COUNT_HELD = statement(
+/** How many deliveries each of several endpoints holds, counted up to `limit`. */
+export const countHeld = statement(
   'count_held_deliveries',
   `SELECT p.id AS "endpointId", l.held FROM unnest($2::uuid[]) AS p (id)
    CROSS JOIN LATERAL (
@@ -32,15 +31,7 @@ const COUNT_HELD = statement(
        SELECT 1 FROM deliveries WHERE tenant_id = $1 AND endpoint_id = p.id AND status = 'held' LIMIT $3
      ) AS bounded
    ) l`,
-)
-
-/** How many deliveries each of several endpoints holds, counted up to `limit`. */
-export const countHeld = (
-  sql: Sql,
-  tenantId: Id,
-  endpointIds: readonly Id[],
-  limit: number,
-): Promise<{ endpointId: Id; held: number }[]> => sql(COUNT_HELD, [tenantId, endpointIds, limit])
+).rows<[tenantId: Id, endpointIds: readonly Id[], limit: number], { endpointId: Id; held: number }>()
 
 // Each has an index of its own, which PostgreSQL uses only for a status that is part of the text.
 const list = <Status extends DeliveryStatus>(status: Status) =>

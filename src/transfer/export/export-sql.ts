@@ -11,15 +11,16 @@ import * as readers from '../../domains/readers/fields.ts'
 import type { Site } from '../../domains/sites/sites.ts'
 import { IS_OF_IMPORT } from '../import/own-sql.ts'
 
-const ANY_TIME = statement('tenant_export_patience', 'SET LOCAL idle_in_transaction_session_timeout = 0')
-
 /** Lets the transaction stand idle for any time: a client may read an export slowly. */
-export const takeAnyTime = async (sql: Sql): Promise<void> => void (await sql(ANY_TIME))
+export const takeAnyTime = statement(
+  'tenant_export_patience',
+  'SET LOCAL idle_in_transaction_session_timeout = 0',
+).run()
 
-const COUNT = statement('tenant_export_count', 'SELECT count(*)::int AS count FROM comments WHERE tenant_id = $1')
-
-export const countComments = async (sql: Sql, tenantId: Id): Promise<number> =>
-  (await sql<{ count: number }>(COUNT, [tenantId]))[0]?.count ?? 0
+export const countComments = statement(
+  'tenant_export_count',
+  'SELECT count(*)::int AS count FROM comments WHERE tenant_id = $1',
+).count<[tenantId: Id]>()
 
 export interface ExportedTenant {
   slug: string
@@ -140,17 +141,14 @@ export interface TenantExportFormerReader {
   mergedAt: Date
 }
 
-const FORMER = statement(
+/** Readers who were merged into these, earliest first, without those whose merge is under way. */
+export const selectFormer = statement(
   'tenant_export_former_readers',
   `SELECT m.into_id AS "readerId", m.reader_id AS id, r.external_id AS "externalId", m.created_at AS "mergedAt"
    FROM reader_merges m JOIN readers r ON r.tenant_id = m.tenant_id AND r.id = m.alias_id
    WHERE m.tenant_id = $1 AND m.into_id = ANY($2::uuid[]) AND m.merging_at IS NULL
    ORDER BY m.created_at, m.reader_id`,
-)
-
-/** Readers who were merged into these, earliest first, without those whose merge is under way. */
-export const selectFormer = (sql: Sql, tenantId: Id, readerIds: readonly Id[]): Promise<TenantExportFormerReader[]> =>
-  sql(FORMER, [tenantId, readerIds])
+).rows<[tenantId: Id, readerIds: readonly Id[]], TenantExportFormerReader>()
 
 export type TenantExportDiscussion = Pick<discussions.Stored, discussions.ExportedColumn>
 
@@ -189,14 +187,11 @@ export interface TenantExportRevision {
   wasPublic: boolean
 }
 
-const REVISIONS = statement(
+export const selectRevisions = statement(
   'tenant_export_revisions',
   `SELECT comment_id AS "commentId", body, created_at AS "replacedAt", was_public AS "wasPublic" FROM comment_revisions
    WHERE tenant_id = $1 AND comment_id = ANY($2::uuid[]) ORDER BY comment_id, revision`,
-)
-
-export const selectRevisions = (sql: Sql, tenantId: Id, commentIds: readonly Id[]): Promise<TenantExportRevision[]> =>
-  sql(REVISIONS, [tenantId, commentIds])
+).rows<[tenantId: Id, commentIds: readonly Id[]], TenantExportRevision>()
 
 export interface TenantExportNote {
   /** The reader or the comment. */

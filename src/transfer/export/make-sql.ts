@@ -8,15 +8,12 @@ export interface WaitingExport {
   id: Id
 }
 
-const WAITING = statement(
+/** Of the unfinished exports with an id after `after`, the one that has waited longest. */
+export const selectWaiting = statement(
   'select_waiting_export',
   `SELECT tenant_id AS "tenantId", id FROM tenant_exports
    WHERE expires_at IS NULL AND id > $1 ORDER BY id LIMIT 1`,
-)
-
-/** Of the unfinished exports with an id after `after`, the one that has waited longest. */
-export const selectWaiting = async (sql: Sql, after: Id): Promise<WaitingExport | undefined> =>
-  (await sql<WaitingExport>(WAITING, [after]))[0]
+).first<[after: Id], WaitingExport>()
 
 const SNAPSHOT = statement('make_export_snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
 

@@ -18,12 +18,10 @@ export const tryLockImports = async (sql: Sql, tenantId: Id): Promise<boolean> =
 
 // A query keeps its snapshot until the next statement of its transaction. Such a snapshot would
 // keep PostgreSQL from removing replaced row versions, those of the import itself.
-const PING = statement('import_ping', 'SHOW transaction_isolation')
-
 /**
  * Keeps a transaction from being ended as idle, and releases the snapshot of its last statement.
  */
-export const ping = (sql: Sql): Promise<unknown> => sql(PING)
+export const ping = statement('import_ping', 'SHOW transaction_isolation').run()
 
 export interface ImportRow {
   id: Id
@@ -83,14 +81,11 @@ export const noteProgress = (
   })
 
 // A transaction whose answer was lost may still be committing: the lock waits for it.
-const PROGRESS = statement(
+/** Undefined if there is no such import. */
+export const findProgress = statement(
   'import_progress',
   'SELECT counts, changed FROM imports WHERE tenant_id = $1 AND id = $2 FOR SHARE',
-)
-
-/** Undefined if there is no such import. */
-export const findProgress = async (sql: Sql, tenantId: Id, importId: Id): Promise<ImportProgress | undefined> =>
-  (await sql<ImportProgress>(PROGRESS, [tenantId, importId]))[0]
+).first<[tenantId: Id, importId: Id], ImportProgress>()
 
 const FINISH = statement(
   'finish_import',
@@ -209,7 +204,8 @@ export interface WaitingLink {
 }
 
 // UNION stops at a comment that was visited before.
-const PATH = statement(
+/** Any waiting item, the comment that it waits for, and so on upwards while those wait too. */
+export const selectPathUp = statement(
   'waiting_import_path',
   `WITH RECURSIVE path AS (
      (SELECT key, comment_key FROM import_waiting WHERE tenant_id = $1 AND import_id = $2 ORDER BY key LIMIT 1)
@@ -219,11 +215,7 @@ const PATH = statement(
        WHERE tenant_id = $1 AND import_id = $2 AND key = p.comment_key OFFSET 0) w
    )
    SELECT key, comment_key AS "commentKey" FROM path`,
-)
-
-/** Any waiting item, the comment that it waits for, and so on upwards while those wait too. */
-export const selectPathUp = (sql: Sql, tenantId: Id, importId: Id): Promise<WaitingLink[]> =>
-  sql(PATH, [tenantId, importId])
+).rows<[tenantId: Id, importId: Id], WaitingLink>()
 
 /** Null if it waits no longer. */
 export async function findWaiting(prisma: Prisma, tenantId: Id, importId: Id, key: Key): Promise<WaitedItem | null> {

@@ -76,7 +76,11 @@ export const insertFormer = async (sql: Sql, tenantId: Id, rows: readonly NewFor
   return new Set(inserted.map(({ aliasId }) => aliasId))
 }
 
-const READERS_BY_NAME = statement(
+/**
+ * Also locks them: an erasure waits for the end of the transaction, or ends first. A merged reader
+ * is found as the target, under either external id.
+ */
+export const findReaders = statement(
   'import_readers_by_name',
   `WITH named AS MATERIALIZED (
      SELECT r.id, r.external_id FROM unnest($2::text[]) AS k (name) CROSS JOIN LATERAL (
@@ -91,18 +95,7 @@ const READERS_BY_NAME = statement(
    )
    SELECT r.id, f.external_id AS "externalId" FROM (SELECT * FROM followed ORDER BY id) f CROSS JOIN LATERAL (
      SELECT id FROM readers WHERE tenant_id = $1 AND id = f.id AND erasing_at IS NULL LIMIT 1 FOR KEY SHARE) r`,
-)
-
-/**
- * Also locks them: an erasure waits for the end of the transaction, or ends first. A merged reader
- * is found as the target, under either external id.
- */
-export const findReaders = (
-  sql: Sql,
-  tenantId: Id,
-  externalIds: readonly string[],
-  ids: readonly Id[],
-): Promise<FoundByName[]> => sql(READERS_BY_NAME, [tenantId, externalIds, ids])
+).rows<[tenantId: Id, externalIds: readonly string[], ids: readonly Id[]], FoundByName>()
 
 /** Deletes readers that the same transaction has inserted. */
 export const removeInserted = async ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<void> => {
@@ -125,20 +118,13 @@ const INSERT_DISCUSSIONS = statement(
 export const insertDiscussions = (sql: Sql, tenantId: Id, rows: readonly NewDiscussion[]): Promise<{ id: Id }[]> =>
   sql(INSERT_DISCUSSIONS, [tenantId, ...arraysOf(DISCUSSION, rows)])
 
-const DISCUSSIONS_BY_NAME = statement(
+export const findDiscussions = statement(
   'import_discussions_by_name',
   `SELECT id, external_id AS "externalId" FROM discussions
    WHERE tenant_id = $1 AND (external_id = ANY($2::text[]) OR id = ANY($3::uuid[])) AND ${IS_HERE}
    UNION ALL
    SELECT discussion_id, external_id FROM ${aliasesOf('$1', '$2')} a`,
-)
-
-export const findDiscussions = (
-  sql: Sql,
-  tenantId: Id,
-  externalIds: readonly string[],
-  ids: readonly Id[],
-): Promise<FoundByName[]> => sql(DISCUSSIONS_BY_NAME, [tenantId, externalIds, ids])
+).rows<[tenantId: Id, externalIds: readonly string[], ids: readonly Id[]], FoundByName>()
 
 /**
  * Brings back deleted discussions under their own ids, where nothing of them is left to remove and

@@ -25,7 +25,11 @@ const FIND_ITEMS = statement(
 export const findItems = async (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<KnownItem[]> =>
   keys.length === 0 ? [] : sql<KnownItem>(FIND_ITEMS, [tenantId, keys])
 
-const LOCK_READERS = statement(
+/**
+ * Locks the readers of these items, in the order of their ids, so that none is erased before the
+ * end of the transaction. Returns those whose erasure has not begun.
+ */
+export const lockReadersOfItems = statement(
   'lock_import_readers',
   `WITH items AS MATERIALIZED (
      SELECT k.key, i.item_id FROM unnest($2::uuid[]) AS k (key) CROSS JOIN LATERAL (
@@ -34,14 +38,7 @@ const LOCK_READERS = statement(
    )
    SELECT i.key, r.id AS "itemId" FROM items i CROSS JOIN LATERAL (
      SELECT id FROM readers WHERE tenant_id = (SELECT $1::uuid) AND id = i.item_id AND erasing_at IS NULL LIMIT 1 FOR KEY SHARE) r`,
-)
-
-/**
- * Locks the readers of these items, in the order of their ids, so that none is erased before the
- * end of the transaction. Returns those whose erasure has not begun.
- */
-export const lockReadersOfItems = (sql: Sql, tenantId: Id, keys: readonly Key[]): Promise<{ key: Key; itemId: Id }[]> =>
-  sql(LOCK_READERS, [tenantId, keys])
+).rows<[tenantId: Id, keys: readonly Key[]], { key: Key; itemId: Id }>()
 
 /** A note on a reader or a comment, one of which is set. */
 export interface NewNote extends ImportedNote {

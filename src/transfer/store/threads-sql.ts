@@ -19,16 +19,13 @@ export interface CommentFacts {
   authorId: Id | null
 }
 
-const FACTS = statement(
+/** Those of these comments that exist. */
+export const selectFacts = statement(
   'import_comment_facts',
   `SELECT c.* FROM unnest($2::uuid[]) AS k (id) CROSS JOIN LATERAL (
      SELECT id, discussion_id AS "discussionId", parent_id AS "parentId", depth, created_at AS "createdAt", author_id AS "authorId"
      FROM comments WHERE tenant_id = (SELECT $1::uuid) AND id = k.id LIMIT 1) c`,
-)
-
-/** Those of these comments that exist. */
-export const selectFacts = (sql: Sql, tenantId: Id, ids: readonly Id[]): Promise<CommentFacts[]> =>
-  sql(FACTS, [tenantId, ids])
+).rows<[tenantId: Id, ids: readonly Id[]], CommentFacts>()
 
 const LOCK_DISCUSSIONS = statement(
   'lock_import_discussions',

@@ -52,7 +52,11 @@ export interface RemovedComment {
 
 // Any later change to a comment has left a later time on it than the import did, or an audit
 // entry. Reactions and reports of others keep it as well, and so do replies that stay.
-const REMOVE_COMMENTS = statement(
+/**
+ * Removes those of these comments that no one, and no other import, has touched since, and that
+ * have no replies.
+ */
+export const removeComments = statement(
   'remove_imported_comments',
   `WITH items AS MATERIALIZED ${ITEMS}
    DELETE FROM comments c USING items i
@@ -68,14 +72,7 @@ const REMOVE_COMMENTS = statement(
    RETURNING i.key, c.discussion_id AS "discussionId", c.parent_id AS "parentId", c.created_at AS "createdAt",
      c.status = 'approved' AS "wasApproved",
      (${inView('c')}) AS "wasInView"`,
-)
-
-/**
- * Removes those of these comments that no one, and no other import, has touched since, and that
- * have no replies.
- */
-export const removeComments = (sql: Sql, tenantId: Id, keys: readonly Key[], since: Date): Promise<RemovedComment[]> =>
-  sql(REMOVE_COMMENTS, [tenantId, keys, since])
+).rows<[tenantId: Id, keys: readonly Key[], since: Date], RemovedComment>()
 
 const LAST_LEFT = `(SELECT max(c.created_at) FROM comments c
   WHERE c.tenant_id = $1 AND c.discussion_id = d.id AND c.status = 'approved')`
@@ -169,20 +166,17 @@ export const forgetComments = ({ prisma }: TxSql, tenantId: Id, keys: readonly K
 export const forgetReaders = ({ prisma }: TxSql, tenantId: Id, ids: readonly Id[]): Promise<unknown> =>
   prisma.importItem.deleteMany({ where: { tenantId, kind: 'reader', itemId: { in: [...ids] } } })
 
-const FORGET_NAMES = statement(
+/**
+ * Forgets discussions, items that existed before, and those that have waited. That a reader was
+ * erased is kept.
+ */
+export const forgetNames = statement(
   'forget_import_names',
   `WITH waiting AS (DELETE FROM import_waiting WHERE tenant_id = $1 AND import_id = $2)
    DELETE FROM import_items
    WHERE tenant_id = $1 AND import_id = $2 AND (kind = 'discussion' OR NOT made) AND NOT touched
      AND (kind <> 'reader' OR item_id IS NOT NULL)`,
-)
-
-/**
- * Forgets discussions, items that existed before, and those that have waited. That a reader was
- * erased is kept.
- */
-export const forgetNames = (sql: Sql, tenantId: Id, importId: Id): Promise<unknown> =>
-  sql(FORGET_NAMES, [tenantId, importId])
+).run<[tenantId: Id, importId: Id]>()
 
 const importWhere = (tenantId: Id, id: Id) => ({ tenantId_id: { tenantId, id } })
 

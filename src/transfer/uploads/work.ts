@@ -9,10 +9,9 @@ import { readAddresses, readAuthors } from '../csv.ts'
 import { holdingImports, type ImportFile, importHeld, ImportRunning } from '../import/import.ts'
 import { patiently } from '../retry.ts'
 import { ImportStopped, type Watching } from '../import/run.ts'
-import { SourceError } from '../item.ts'
+import { SourceError, type StoredFile } from '../item.ts'
 import { rehearseImport } from '../rehearsal/rehearse.ts'
-import { storedFile, UploadDeleted } from './stored.ts'
-import { watchUpload } from './watch.ts'
+import { PART_BYTES, partsOf } from '../../domains/import-uploads/sizes.ts'
 
 /** After this many, a file counts as one that ends the workers which read it. */
 const MAX_ATTEMPTS = 10
@@ -132,3 +131,65 @@ async function run(app: App, upload: ImportUpload, watching: Watching): Promise<
 }
 
 const asJson = (value: object): Prisma.InputJsonObject => JSON.parse(JSON.stringify(value)) as Prisma.InputJsonObject
+
+/** An upload was deleted while it was read. */
+class UploadDeleted extends Error {
+  override readonly message = 'the upload has been deleted'
+}
+
+/** Parsers take a piece at once, and the event loop serves others in between. */
+const PIECE_BYTES = 128 * 1024
+
+/** The file of an upload, read part by part. */
+const storedFile = (
+  { prisma }: App,
+  { tenantId, id, fileName, bytes }: Pick<ImportUpload, 'tenantId' | 'id' | 'fileName' | 'bytes'>,
+): StoredFile => ({
+  name: fileName,
+  bytes,
+  async *read(from) {
+    let skip = from % PART_BYTES
+    for (let n = Math.floor(from / PART_BYTES); n < partsOf(bytes); n++) {
+      const where = { tenantId_uploadId_n: { tenantId, uploadId: id, n } }
+      const part = await patiently(undefined, () => prisma.importUploadPart.findUnique({ where }))
+      if (part === null) throw new UploadDeleted()
+      const content = Buffer.from(part.bytes.buffer, part.bytes.byteOffset, part.bytes.length)
+      for (let at = skip; at < content.length; at += PIECE_BYTES) yield content.subarray(at, at + PIECE_BYTES)
+      skip = 0
+    }
+  },
+})
+
+const EVERY_MS = 1000
+
+/** Notes how far an upload is read, and stops the reading once the upload is deleted. */
+function watchUpload(
+  { prisma }: App,
+  { tenantId, id }: ImportUpload,
+  signal: AbortSignal,
+): Watching & { stop(): Promise<void> } {
+  const deleted = new AbortController()
+  let bytesRead = 0
+  let noting: Promise<void> | undefined
+  const note = async (): Promise<void> => {
+    const { count } = await prisma.importUpload.updateMany({
+      where: { tenantId, id, expiresAt: null },
+      data: { bytesRead },
+    })
+    if (count === 0) deleted.abort(new ImportStopped())
+  }
+  const timer = setInterval(() => {
+    // A failure says nothing of the file: the next turn tries again.
+    noting ??= note()
+      .catch(() => undefined)
+      .finally(() => (noting = undefined))
+  }, EVERY_MS)
+  return {
+    signal: AbortSignal.any([signal, deleted.signal]),
+    onProgress: ({ bytes }) => void (bytesRead = bytes),
+    stop: async () => {
+      clearInterval(timer)
+      await noting
+    },
+  }
+}

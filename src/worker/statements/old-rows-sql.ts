@@ -1,6 +1,5 @@
-import type { Sql } from '../../core/database/database.ts'
 import { anyId } from '../../core/database/lists.ts'
-import { statement, type StatementOf } from '../../core/database/statements.ts'
+import { statement } from '../../core/database/statements.ts'
 import { storedNumber } from '../../core/stored.ts'
 import { tenantSettings, tenantSettingsSchema } from '../../core/settings/tenant.ts'
 import { HOURS_KEPT_DAYS } from '../../domains/analytics/kept.ts'
@@ -36,37 +35,35 @@ const deleteOld = <Name extends `delete_old_${string}`>(name: Name, table: strin
      SELECT count(*)::int AS count FROM deleted`,
   )
 
-/** Deletes up to `limit` rows, and returns how many. */
-const counted =
-  (asked: StatementOf<{ count: number }>) =>
-  async (sql: Sql, limit: number): Promise<number> =>
-    (await sql<{ count: number }>(asked, [limit]))[0]?.count ?? 0
-
 /**
  * Deletes entries that are older than their tenants' retention. Ids are in the order of time.
  * Imported entries keep theirs.
  */
-export const deleteOldAuditEntries = counted(
-  deleteOld(
-    'delete_old_audit_entries',
-    'audit_log',
-    `id < first_id(now() - ${AUDIT_DAYS} * interval '1 day') AND ${anyId('tenant_id', 'id')}`,
-    'id',
-  ),
-)
+export const deleteOldAuditEntries = deleteOld(
+  'delete_old_audit_entries',
+  'audit_log',
+  `id < first_id(now() - ${AUDIT_DAYS} * interval '1 day') AND ${anyId('tenant_id', 'id')}`,
+  'id',
+).count<[limit: number]>()
 
 /**
  * Deletes client tokens that expired an hour ago: until then they are refused as expired, not as
  * unknown.
  */
-export const deleteOldClientTokens = counted(
-  deleteOld('delete_old_client_tokens', 'client_tokens', "expires_at < now() - interval '1 hour'", 'expires_at'),
-)
+export const deleteOldClientTokens = deleteOld(
+  'delete_old_client_tokens',
+  'client_tokens',
+  "expires_at < now() - interval '1 hour'",
+  'expires_at',
+).count<[limit: number]>()
 
 /** Deletes counts of texts that were last posted a day ago. */
-export const deleteOldPostedTexts = counted(
-  deleteOld('delete_old_posted_texts', 'posted_texts', 'expires_at < now()', 'expires_at'),
-)
+export const deleteOldPostedTexts = deleteOld(
+  'delete_old_posted_texts',
+  'posted_texts',
+  'expires_at < now()',
+  'expires_at',
+).count<[limit: number]>()
 
 const before = (days: number | string): string =>
   `at >= '-infinity' AND at < date_trunc('day', now(), 'UTC') - ${days} * interval '1 day'`
@@ -81,22 +78,20 @@ const NO_IMPORT =
  * of the team are counted, once they are too old. The counts of readers stay. Returns the largest
  * number of a kind.
  */
-export const deleteOldAnalytics = counted(
-  statement(
-    'delete_old_analytics',
-    `WITH hours AS (
-     ${deletion('analytics_activity', `interval = 'hour' AND ${before(HOURS_KEPT_DAYS)}`, 'at', NO_IMPORT)}
-   ),
-   days AS (
-     ${deletion('analytics_activity', `interval = 'day' AND ${before(ANALYTICS_DAYS)}`, 'at', NO_IMPORT)}
-   ),
-   pages AS (
-     ${deletion('analytics_discussions', `${before(ANALYTICS_DAYS)} AND ${anyId('discussion_id')}`, 'at', NO_IMPORT)}
-   ),
-   decisions AS (
-     ${deletion('comment_decisions', before(ANALYTICS_DAYS), 'at')}
-   )
-   SELECT greatest((SELECT count(*) FROM hours), (SELECT count(*) FROM days), (SELECT count(*) FROM pages),
-     (SELECT count(*) FROM decisions))::int AS count`,
-  ),
-)
+export const deleteOldAnalytics = statement(
+  'delete_old_analytics',
+  `WITH hours AS (
+   ${deletion('analytics_activity', `interval = 'hour' AND ${before(HOURS_KEPT_DAYS)}`, 'at', NO_IMPORT)}
+ ),
+ days AS (
+   ${deletion('analytics_activity', `interval = 'day' AND ${before(ANALYTICS_DAYS)}`, 'at', NO_IMPORT)}
+ ),
+ pages AS (
+   ${deletion('analytics_discussions', `${before(ANALYTICS_DAYS)} AND ${anyId('discussion_id')}`, 'at', NO_IMPORT)}
+ ),
+ decisions AS (
+   ${deletion('comment_decisions', before(ANALYTICS_DAYS), 'at')}
+ )
+ SELECT greatest((SELECT count(*) FROM hours), (SELECT count(*) FROM days), (SELECT count(*) FROM pages),
+   (SELECT count(*) FROM decisions))::int AS count`,
+).count<[limit: number]>()

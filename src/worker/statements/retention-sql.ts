@@ -15,7 +15,11 @@ const REPLAY_HOURS = `coalesce(${storedNumber('t.settings', 'stream.replayHours'
 
 // Ids are in the order of time: the oldest of each endpoint come first in its index, so that one
 // look-up shows that nothing is to be deleted. Waiting and held deliveries are never too old.
-const DELETE_DELIVERIES = statement(
+/**
+ * Deletes up to `limit` finished deliveries that are older than their tenants' retention, with
+ * their attempts. Returns how many.
+ */
+export const deleteOldDeliveries = statement(
   'delete_old_deliveries',
   `WITH old AS (
      SELECT e.tenant_id, d.id
@@ -35,14 +39,7 @@ const DELETE_DELIVERIES = statement(
      RETURNING 1
    )
    SELECT count(*)::int AS count FROM deleted`,
-)
-
-/**
- * Deletes up to `limit` finished deliveries that are older than their tenants' retention, with
- * their attempts. Returns how many.
- */
-export const deleteOldDeliveries = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(DELETE_DELIVERIES, [limit]))[0]?.count ?? 0
+).count<[limit: number]>()
 
 // An event is kept as long as streams replay it, and as long as a delivery of it is stored, whose
 // body it is: a held one keeps its own event, and no other. Events are looked at from the oldest
@@ -115,7 +112,8 @@ export async function deleteOldEvents(
 // deleted after that. By `ctid`, because a join would read the whole table if the planner takes it
 // for small. A row that changes meanwhile is left to the next batch. A range of one endpoint, as
 // the first key of the order: with `=`, PostgreSQL may walk through all deliveries instead.
-const CLEAR = statement(
+/** Deletes up to `limit` deliveries of deleted endpoints, with their attempts. Returns how many. */
+export const clearDeletedEndpoints = statement(
   'clear_deleted_endpoints',
   `WITH cleared AS (
      DELETE FROM deliveries WHERE ctid = ANY(ARRAY(
@@ -131,20 +129,14 @@ const CLEAR = statement(
      RETURNING 1
    )
    SELECT count(*)::int AS count FROM cleared`,
-)
-
-/** Deletes up to `limit` deliveries of deleted endpoints, with their attempts. Returns how many. */
-export const clearDeletedEndpoints = async (sql: Sql, limit: number): Promise<number> =>
-  (await sql<{ count: number }>(CLEAR, [limit]))[0]?.count ?? 0
+).count<[limit: number]>()
 
 // A write that began before the deletion may still queue deliveries. No statement runs for an
 // hour.
-const FORGET_DELETED = statement(
+/** Forgets deleted endpoints without deliveries, once no more can be queued. */
+export const forgetDeletedEndpoints = statement(
   'forget_deleted_endpoints',
   `DELETE FROM deleted_endpoints g
    WHERE deleted_at < now() - interval '1 hour'
      AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant_id = g.tenant_id AND d.endpoint_id = g.endpoint_id)`,
-)
-
-/** Forgets deleted endpoints without deliveries, once no more can be queued. */
-export const forgetDeletedEndpoints = (sql: Sql): Promise<unknown> => sql(FORGET_DELETED)
+).run()

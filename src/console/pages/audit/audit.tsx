@@ -1,4 +1,4 @@
-import { Badge, Table, Text } from '@mantine/core'
+import { Anchor, Badge, Table, Text } from '@mantine/core'
 
 import { AuditLogDocument, type AuditLogQuery } from '../../../generated/console.ts'
 import { useList } from '../../api/queries.ts'
@@ -7,12 +7,13 @@ import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { ExactTime } from '../../ui/time.tsx'
-import { Actor } from './actor.tsx'
 import { Difference } from './difference.tsx'
 import { AuditFilters, useAuditFilters } from './filters.tsx'
 import { Target } from './target.tsx'
 import { type NamedTarget, useTargets } from './targets.ts'
 import { actionWords } from './words.ts'
+import { Breakable } from '../../ui/breakable.tsx'
+import { WRITTEN } from '../../ui/written.ts'
 
 type AuditEntry = AuditLogQuery['auditLog']['nodes'][number]
 
@@ -96,5 +97,35 @@ function Entry({ entry, target, onActor }: OnActor & { entry: AuditEntry; target
         <Difference type={entry.targetType} before={entry.before} after={entry.after} />
       </Table.Td>
     </Table.Tr>
+  )
+}
+
+type AuditActor = AuditLogQuery['auditLog']['nodes'][number]['actor']
+
+const KINDS = { admin: 'Admin', key: 'API key', system: 'The service' } as const
+
+/** The actor of an entry; a click filters the list by that actor. */
+function Actor({ actor, onOnly }: { actor: AuditActor; onOnly: (actor: string) => void }) {
+  // A deleted key or admin has no name.
+  const name = actor.email ?? actor.label ?? actor.actorId?.slice(-8) ?? KINDS[actor.kind]
+  return (
+    <>
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        ta="start"
+        {...WRITTEN}
+        aria-label={`Only what ${name} did`}
+        onClick={() => onOnly(actor.actorId ?? actor.kind)}
+      >
+        <Breakable text={name} />
+      </Anchor>
+      {actor.kind !== 'system' && (
+        <Text size="xs" c="dimmed">
+          {KINDS[actor.kind]}
+        </Text>
+      )}
+    </>
   )
 }

@@ -111,7 +111,7 @@ export function BanReader({
   }
   return (
     <Dialog onClose={onClose} title={`Ban ${name}`}>
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action="Ban" color="red" onCancel={onClose}>
         {children}
         <Group gap="xs">
           {PRESETS.map(({ label, until }) => (
@@ -173,14 +173,6 @@ export function BanReader({
             />
           </Input.Wrapper>
         )}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button color="red" type="submit" loading={ban.isPending}>
-            Ban
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

@@ -1,4 +1,4 @@
-import { Button, Group, Select, TextInput } from '@mantine/core'
+import { Select, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
 import {
@@ -60,7 +60,7 @@ export function DiscussionRules({ discussion, onClose }: { discussion: Discussio
   const slow = [...new Set([...SLOW, ...(slowModeSeconds === null ? [] : [slowModeSeconds])])]
   return (
     <Dialog title="Rules of this discussion" onClose={onClose}>
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action="Save" onCancel={onClose}>
         <Select
           label={LABELS.moderationMode}
           data={[
@@ -87,14 +87,6 @@ export function DiscussionRules({ discussion, onClose }: { discussion: Discussio
           description="Empty: as the settings say. A time in the past locks it at once"
           {...form.getInputProps('closesAt')}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={update.isPending}>
-            Save
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

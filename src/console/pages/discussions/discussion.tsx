@@ -1,9 +1,17 @@
 import { Group, Paper, Select, SegmentedControl, Stack, Text } from '@mantine/core'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useNavigate, useParams } from 'react-router'
+import { useThrottledCallback } from '@mantine/hooks'
 
-import { type CommentSort, DiscussionDocument, type DiscussionQuery } from '../../../generated/console.ts'
-import { useApi } from '../../api/queries.ts'
+import {
+  type CommentSort,
+  DiscussionDocument,
+  type DiscussionQuery,
+  MarkedDocument,
+  ThreadDocument,
+  WithheldCommentDocument,
+} from '../../../generated/console.ts'
+import { useApi, useRefresh } from '../../api/queries.ts'
 import { may } from '../../api/session.ts'
 import { useFilter } from '../../ui/inputs/filters.ts'
 import { useShortcuts } from '../../ui/inputs/keys.ts'
@@ -21,10 +29,10 @@ import { DeleteDiscussion } from './delete-discussion.tsx'
 import { useDesk } from './desk.ts'
 import { DiscussionActions } from './discussion-actions.tsx'
 import { slowWords } from './discussion-rules.tsx'
-import { useLiveThread } from './live-thread.ts'
 import { countOf, type Mark, MARKS, type Marks, useMarks } from './marks.ts'
 import { DiscussionStateBadge } from './state-badge.tsx'
 import { MarkedOnly, Thread } from './thread.tsx'
+import { useDiscussionEvents } from '../../api/live.ts'
 
 export function Page() {
   const { id = '' } = useParams()
@@ -168,4 +176,27 @@ function Comments({ id, isFinal, marks }: { id: string; isFinal: boolean; marks:
       {dialog}
     </>
   )
+}
+
+/**
+ * Keeps a discussion up to date. Events lead to a query of its position, at most some times a
+ * second; a changed position, after an event or in a periodic answer, leads to a query of the
+ * thread.
+ */
+function useLiveThread(discussionId: string, lastEventId: string): void {
+  const refreshPosition = useRefresh([DiscussionDocument])
+  const refreshThread = useRefresh([ThreadDocument, MarkedDocument, WithheldCommentDocument])
+  const onEvent = useThrottledCallback(() => void refreshPosition(), 400)
+  useDiscussionEvents([discussionId], onEvent)
+
+  const known = useRef(lastEventId)
+  const refresh = useRef(refreshThread)
+  useEffect(() => {
+    refresh.current = refreshThread
+  })
+  useEffect(() => {
+    if (known.current === lastEventId) return
+    known.current = lastEventId
+    void refresh.current()
+  }, [lastEventId])
 }

@@ -1,4 +1,4 @@
-import { Button, Group, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
 import {
@@ -39,7 +39,7 @@ export function EditDiscussion({ discussion, onClose }: { discussion: Discussion
   }
   return (
     <Dialog title="Edit the page" onClose={onClose}>
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action="Save" onCancel={onClose}>
         <TextInput
           label={LABELS.externalId}
           description="The key of the page at your site. The former one leads here for a year."
@@ -48,14 +48,6 @@ export function EditDiscussion({ discussion, onClose }: { discussion: Discussion
         />
         <TextInput label={LABELS.title} maxLength={500} {...form.getInputProps('title')} />
         <TextInput label={LABELS.url} {...form.getInputProps('url')} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={update.isPending}>
-            Save
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

@@ -5,9 +5,10 @@ import { useState } from 'react'
 import {
   CreateIdentitySecretDocument,
   IdentitySecretsDocument,
+  MeDocument,
   RevokeIdentitySecretDocument,
 } from '../../../generated/console.ts'
-import { useList, useWrite } from '../../api/queries.ts'
+import { useApi, useList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Countdown } from '../../ui/countdown.tsx'
 import { EndSecret, isLive, lastOf, type Secret } from '../../ui/end-secret.tsx'
@@ -15,10 +16,16 @@ import { DataTable, List } from '../../ui/list.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
 import { SecretOnce } from '../../ui/secret.tsx'
-import { Empty } from '../../ui/states.tsx'
+import { Answered, Empty } from '../../ui/states.tsx'
 import { isPast, Time } from '../../ui/time.tsx'
 import { Provider } from './provider.tsx'
-import { SignSnippet } from './sign-snippet.tsx'
+import { Snippets } from '../../ui/snippets.tsx'
+import go from './snippets/sign.go?raw'
+// Its text, which is no module's.
+// oxlint-disable-next-line import/default
+import node from './snippets/sign.mjs?raw'
+import php from './snippets/sign.php?raw'
+import python from './snippets/sign.py?raw'
 
 export function Page() {
   const list = useList(IdentitySecretsDocument, { first: 50 }, ({ identitySecrets }) => identitySecrets)
@@ -150,5 +157,34 @@ function SecretRow({
         )}
       </Table.Td>
     </Table.Tr>
+  )
+}
+
+const SNIPPETS = { Node: node, Python: python, PHP: php, Go: go }
+
+/**
+ * The code that a backend needs to vouch for a reader. It contains the tenant and the kid; the
+ * secret is read at run time.
+ */
+function SignSnippet({ kid }: { kid: string }) {
+  const query = useApi(MeDocument, {})
+  const fill = (text: string, tenant: string): string => text.replaceAll('{tenant}', tenant).replaceAll('{kid}', kid)
+  return (
+    <Answered query={query} of="the tenant's name">
+      {({ me }) => (
+        <>
+          <Text size="sm" c="dimmed">
+            For your backend alone. It reads the secret from the environment, as <Code>ENGAGEMENT_IDENTITY_SECRET</Code>
+            ; change the kid with it.
+          </Text>
+          <Snippets
+            label="Signing an assertion"
+            snippets={Object.fromEntries(
+              Object.entries(SNIPPETS).map(([language, text]) => [language, fill(text, me?.tenant.slug ?? '')]),
+            )}
+          />
+        </>
+      )}
+    </Answered>
   )
 }

@@ -47,7 +47,7 @@ export function CreateKey({ onCreated, onClose }: { onCreated: (key: string | nu
   }
   return (
     <Dialog onClose={onClose} title="Create a key" size="lg">
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action="Create the key" onCancel={onClose}>
         <TextInput
           label={LABELS.label}
           description="What the key is for, and where it is kept"
@@ -79,14 +79,6 @@ export function CreateKey({ onCreated, onClose }: { onCreated: (key: string | nu
           </Stack>
         </Checkbox.Group>
         <Select label={LABELS.expiresAt} data={TERMS} allowDeselect={false} {...form.getInputProps('expiresAt')} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            Create the key
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

@@ -1,8 +1,13 @@
-import { Badge, Button, Code, Group, Table, VisuallyHidden } from '@mantine/core'
+import { Badge, Button, Code, Group, Stack, Table, Text, TextInput, VisuallyHidden } from '@mantine/core'
 import { IconPlus } from '../../ui/icons.tsx'
 import { useState } from 'react'
 
-import { ApiKeysDocument, type ApiKeysQuery, RevokeApiKeyDocument } from '../../../generated/console.ts'
+import {
+  ApiKeysDocument,
+  type ApiKeysQuery,
+  BackendCheckDocument,
+  RevokeApiKeyDocument,
+} from '../../../generated/console.ts'
 import { useWholeList, useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { useFilter } from '../../ui/inputs/filters.ts'
@@ -15,8 +20,9 @@ import { SecretOnce } from '../../ui/secret.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { isPast, Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { BackendCheck } from './backend-check.tsx'
 import { CreateKey } from './create-key.tsx'
+import { request } from '../../api/request.ts'
+import { useTestForm } from '../../ui/findings.tsx'
 
 type ApiKey = ApiKeysQuery['apiKeys']['nodes'][number]
 
@@ -144,5 +150,34 @@ function KeyRow({ apiKey: key, onRevoke }: { apiKey: ApiKey; onRevoke: () => voi
         )}
       </Table.Td>
     </Table.Tr>
+  )
+}
+
+/** Has the service ask the backend of the pages, and says what it answered. */
+function BackendCheck() {
+  const [url, setUrl] = useState('')
+  const { onSubmit, isBusy, outcome } = useTestForm(async () => {
+    const { backendCheck } = await request(BackendCheckDocument, { url: url.trim() })
+    return [{ isGood: backendCheck.answers, text: backendCheck.finding }]
+  })
+  return (
+    <form onSubmit={onSubmit}>
+      <Stack gap="xs" maw={640}>
+        <Text size="sm">The service asks the backend of your pages as the widget does, and says what it answers.</Text>
+        <Group align="flex-end" gap="xs">
+          <TextInput
+            label="Address of the backend"
+            placeholder="https://www.example.com/engagement"
+            value={url}
+            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+            flex="1 1 240px"
+          />
+          <Button type="submit" variant="default" loading={isBusy} disabled={url.trim() === ''}>
+            Test
+          </Button>
+        </Group>
+        {outcome}
+      </Stack>
+    </form>
   )
 }

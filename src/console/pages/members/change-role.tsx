@@ -1,4 +1,4 @@
-import { Button, Group, Select, Text } from '@mantine/core'
+import { Select, Text } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
 import { MembersDocument, type Role, UpdateMemberDocument } from '../../../generated/console.ts'
@@ -25,7 +25,7 @@ export function ChangeRole({
   }
   return (
     <Dialog title={`Role of ${email}`} onClose={onClose}>
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action="Change the role" onCancel={onClose}>
         <Text size="sm">Another role signs them out within a second. They sign in again with the same password.</Text>
         <Select
           label={LABELS.role}
@@ -34,14 +34,6 @@ export function ChangeRole({
           data-autofocus
           {...form.getInputProps('role')}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={update.isPending}>
-            Change the role
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

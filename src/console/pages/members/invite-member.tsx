@@ -1,4 +1,4 @@
-import { Button, Group, Select, TextInput } from '@mantine/core'
+import { Select, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
 import { InviteMemberDocument, MembersDocument, type Role } from '../../../generated/console.ts'
@@ -21,7 +21,7 @@ export function InviteMember({ onInvited, onClose }: { onInvited: (url: string |
   }
   return (
     <Dialog onClose={onClose} title="Invite a member">
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action="Make the link" onCancel={onClose}>
         <TextInput label={LABELS.email} type="email" required data-autofocus {...form.getInputProps('email')} />
         <TextInput
           label={LABELS.name}
@@ -35,14 +35,6 @@ export function InviteMember({ onInvited, onClose }: { onInvited: (url: string |
           allowDeselect={false}
           {...form.getInputProps('role')}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={invite.isPending}>
-            Make the link
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

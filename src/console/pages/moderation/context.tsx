@@ -1,5 +1,5 @@
 import { Anchor, Badge, Group, Stack, Text } from '@mantine/core'
-import { Link } from 'react-router'
+import { Link, useSearchParams } from 'react-router'
 
 import type { ReportReason } from '../../../generated/console.ts'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
@@ -11,7 +11,6 @@ import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import type { QueueItem } from './entries.ts'
 import { useNameOf } from './reader.tsx'
-import { AllOfPage, AllOfReader } from './view/all-of.tsx'
 
 const REPORTED: Readonly<Record<ReportReason, string>> = {
   abuse: 'Abuse',
@@ -121,5 +120,27 @@ export function Reports({ reports, count }: { reports: QueueItem['comment']['rep
         </Text>
       )}
     </Stack>
+  )
+}
+
+/** Links to what the list has of a reader, or of a page; none while it shows nothing else. */
+const AllOfReader = (of: { id: string; name: string }) => <AllOf kind="reader" {...of} />
+
+const AllOfPage = (of: { id: string; name: string }) => <AllOf kind="discussion" {...of} />
+
+const WORDS = { reader: 'all of this reader', discussion: 'all of this page' } as const
+
+function AllOf({ kind, id, name }: { kind: keyof typeof WORDS; id: string; name: string }) {
+  const [params] = useSearchParams()
+  if (params.get(kind) === id) return null
+  const next = new URLSearchParams(params)
+  next.set(kind, id)
+  return (
+    <>
+      {' · '}
+      <Anchor component={Link} to={`?${next.toString()}`} size="sm" aria-label={`${WORDS[kind]}: ${name}`}>
+        {WORDS[kind]}
+      </Anchor>
+    </>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Radio, Text, Textarea } from '@mantine/core'
+import { Checkbox, Group, Radio, Text, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
 import { PendingOfReaderDocument, QueuedReaderDocument } from '../../../generated/console.ts'
@@ -78,7 +78,7 @@ export function ExplainDialog({
   }
   return (
     <Dialog title={`${VERBS[verb]} the comment${reader === null ? '' : ` of ${reader.name}`}`} onClose={onClose}>
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action={VERBS[verb]} color="red.9" onCancel={onClose}>
         {about !== undefined && <Text size="sm">{about}</Text>}
         <Radio.Group label={LABELS.reason} {...form.getInputProps('reason')}>
           <Group gap="sm" my={4}>
@@ -102,14 +102,6 @@ export function ExplainDialog({
             {...form.getInputProps('isAll', { type: 'checkbox' })}
           />
         )}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button color="red.9" type="submit" loading={form.submitting}>
-            {VERBS[verb]}
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

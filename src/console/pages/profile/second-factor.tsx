@@ -1,4 +1,4 @@
-import { Button, Code, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Button, Code, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useState } from 'react'
 import { renderSVG } from 'uqr'
@@ -116,7 +116,7 @@ function SetUp({
         <Code block {...WRITTEN} aria-label="The secret">
           {secret}
         </Code>
-        <Form form={form} labels={LABELS} send={confirm}>
+        <Form form={form} labels={LABELS} send={confirm} action="Confirm" onCancel={onClose}>
           <TextInput
             label={LABELS.code}
             autoComplete="one-time-code"
@@ -125,12 +125,6 @@ function SetUp({
             data-autofocus
             {...form.getInputProps('code')}
           />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit">Confirm</Button>
-          </Group>
         </Form>
       </Stack>
     </Dialog>

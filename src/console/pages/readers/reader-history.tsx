@@ -1,12 +1,14 @@
 import { Badge, Group, Stack, Text, Title } from '@mantine/core'
 
-import type { ReaderQuery } from '../../../generated/console.ts'
+import { ReaderHistoryDocument, type ReaderQuery } from '../../../generated/console.ts'
 import { Empty } from '../../ui/states.tsx'
 import { GRACE_MS } from '../moderation/actions.ts'
 import { useHelp } from '../moderation/help.tsx'
 import { JudgedList } from '../moderation/queue-list.tsx'
 import { useSendAtOnce } from '../moderation/shortcuts.ts'
-import { useHistory } from './history.ts'
+import { useList } from '../../api/queries.ts'
+import { type QueueItem, useEntries } from '../moderation/entries.ts'
+import { orderByTime } from '../moderation/view/order.ts'
 
 type Counts = NonNullable<NonNullable<ReaderQuery['reader']>['commentCounts']>
 
@@ -70,4 +72,19 @@ function CountsLine({ total, approved, pending, rejected, deleted, reportsReceiv
       )}
     </Group>
   )
+}
+
+/** A reader's comments, in any state, as they are worked on. */
+function useHistory(id: string) {
+  const list = useList(ReaderHistoryDocument, { id, first: 20 }, ({ reader }) => reader?.comments, { everyMs: 5_000 })
+  const nodes = list.nodes?.map((comment): QueueItem => ({
+    comment,
+    reason: null,
+    holdDetails: [],
+    reportCount: comment.reports?.nodes.length ?? 0,
+    openReportCount: 0,
+    decision: null,
+    claimedBy: null,
+  }))
+  return useEntries({ ...list, nodes }, { status: null, order: orderByTime('newest'), emptyPages: 0 })
 }

@@ -167,7 +167,13 @@ function ChannelForm({
     },
   })
   return (
-    <Form form={form} labels={LABELS} send={(values) => onSubmit({ ...values, url: values.url.trim() })}>
+    <Form
+      form={form}
+      labels={LABELS}
+      send={(values) => onSubmit({ ...values, url: values.url.trim() })}
+      action={action}
+      onCancel={onCancel}
+    >
       {channel === undefined && (
         <NativeSelect
           label={LABELS.kind}
@@ -193,14 +199,6 @@ function ChannelForm({
           ))}
         </Stack>
       </Checkbox.Group>
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onCancel}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={form.submitting}>
-          {action}
-        </Button>
-      </Group>
     </Form>
   )
 }

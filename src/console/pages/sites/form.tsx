@@ -1,4 +1,4 @@
-import { Button, Group, Switch, Textarea, TextInput } from '@mantine/core'
+import { Switch, Textarea, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 
 import type { Site } from './service.ts'
@@ -43,6 +43,8 @@ export function SiteForm({
       send={({ origins, guests, ...values }) =>
         onSubmit({ ...values, guests: guests ? 'email' : 'off', origins: originsIn(origins) })
       }
+      action={action}
+      onCancel={onCancel}
     >
       <TextInput
         label={LABELS.name}
@@ -69,14 +71,6 @@ export function SiteForm({
         description="With a name and an e-mail address that they confirm. It needs the address that sends the mails, and a secret that signs them: both are in the settings of guests."
         {...form.getInputProps('guests', { type: 'checkbox' })}
       />
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onCancel}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={form.submitting}>
-          {action}
-        </Button>
-      </Group>
     </Form>
   )
 }

@@ -1,9 +1,8 @@
-import { Anchor, Code, Group, NativeSelect, Stack, Text } from '@mantine/core'
-import { type ReactNode, useState } from 'react'
+import { Alert, Anchor, Code, Group, NativeSelect, Paper, Stack, Text } from '@mantine/core'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 
 import { Copy } from '../../ui/secret.tsx'
 import { Section } from '../../ui/section.tsx'
-import { Preview } from './preview.tsx'
 import { type Site, WIDGET } from './service.ts'
 
 /** The attributes of the widget that can be tried here, with their values. */
@@ -108,5 +107,37 @@ function Lines({ label, text, children }: { label: string; text: string; childre
         {text}
       </Code>
     </Stack>
+  )
+}
+
+/** The widget, as a page of the site shows it. Here nobody is signed in. */
+function Preview({
+  site: { publicKey, origins },
+  attributes,
+}: {
+  site: Site
+  attributes: Readonly<Record<string, string>>
+}) {
+  const box = useRef<HTMLDivElement>(null)
+  const [hasFailed, setFailed] = useState(false)
+  const [discussion = ''] = origins.map((origin) => `${origin}/`)
+  const given = JSON.stringify({ ...attributes, site: publicKey, discussion })
+  useEffect(() => {
+    import(/* @vite-ignore */ WIDGET).catch(() => setFailed(true))
+  }, [])
+  useEffect(() => {
+    const thread = document.createElement('engagement-thread')
+    // The console is no page of the site, and gets no ticket.
+    thread.setAttribute('stream', 'off')
+    for (const [name, value] of Object.entries(JSON.parse(given) as Record<string, string>))
+      thread.setAttribute(name, value)
+    box.current?.replaceChildren(thread)
+    return () => thread.remove()
+  }, [given])
+  return (
+    <>
+      {hasFailed && <Alert color="red" title="The widget cannot be loaded. Load the page again." />}
+      <Paper withBorder p="md" ref={box} />
+    </>
   )
 }

@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Group, Stack, Text } from '@mantine/core'
+import { Anchor, Badge, Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useNavigate } from 'react-router'
 
@@ -9,11 +9,12 @@ import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { PageFrame } from '../../ui/page.tsx'
 import { Section } from '../../ui/section.tsx'
 import { WRITTEN } from '../../ui/written.ts'
-import { Check } from './check.tsx'
 import { SiteForm } from './form.tsx'
 import { MailerAlert } from './mailer.tsx'
 import { PasteAndPreview } from './paste.tsx'
 import type { Site } from './service.ts'
+import { useTestForm } from '../../ui/findings.tsx'
+import { checkPage } from './findings.ts'
 
 export const ALL_SITES = { to: '/sites', label: 'All sites' }
 
@@ -104,5 +105,38 @@ function Delete({ site, onClose }: ActionProps) {
       Pages with its key show no comments any more, within a second. This is final: another site has another key. The
       comments themselves stay.
     </Confirm>
+  )
+}
+
+/** Finds out whether a page of the site can show comments, and whether its readers can write. */
+function Check({ site }: { site: Site }) {
+  const [address, setAddress] = useState('')
+  const [token, setToken] = useState('')
+  const { onSubmit, isBusy, outcome } = useTestForm(() => checkPage(site, address, token.trim()))
+  return (
+    <form onSubmit={onSubmit}>
+      <Stack maw={640}>
+        <TextInput
+          label="Address of the page"
+          description="Copy it from the browser that shows the page"
+          placeholder={`${site.origins[0]}/a-page`}
+          value={address}
+          onChange={({ currentTarget }) => setAddress(currentTarget.value)}
+        />
+        <PasswordInput
+          label="A reader's token (optional)"
+          description="Of your issuer, as your page gives it to the widget. It is sent to this service alone, and not kept."
+          autoComplete="off"
+          value={token}
+          onChange={({ currentTarget }) => setToken(currentTarget.value)}
+        />
+        <Group>
+          <Button type="submit" variant="default" loading={isBusy} disabled={address.trim() === ''}>
+            Test
+          </Button>
+        </Group>
+        {outcome}
+      </Stack>
+    </form>
   )
 }

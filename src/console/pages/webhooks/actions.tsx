@@ -15,11 +15,12 @@ import { useWrite } from '../../api/queries.ts'
 import { Confirm } from '../../ui/inputs/confirm.tsx'
 import { Dialog } from '../../ui/inputs/dialog.tsx'
 import { hostOf } from '../../ui/web-link.tsx'
-import { changedFields } from './endpoint/changed.ts'
-import { EndpointForm } from './endpoint/form.tsx'
+import { EndpointForm, type EndpointValues } from './endpoint/form.tsx'
 import { Replay } from './replay.tsx'
 import { Rotate } from './endpoint/rotate.tsx'
 import { TestEvent } from './test-event.tsx'
+import { headerLines, headersOf } from './endpoint/header-lines.ts'
+import { policyInput, policyValues } from './endpoint/policy.ts'
 
 /** The actions on an endpoint, the most frequent first. */
 const ACTIONS = {
@@ -145,3 +146,33 @@ function Delete({ endpoint: { id, url, deliveriesHeld }, onClose }: Props) {
     </Confirm>
   )
 }
+
+type Fields = Pick<EndpointFragment, 'url' | 'description' | 'eventTypes' | 'discussionIds' | 'headers' | 'ownPolicy'>
+
+/**
+ * The fields that differ from `before`, the form's initial values. The others are left out, because
+ * someone else may have changed them.
+ */
+function changedFields(
+  { url, description, eventTypes, discussionIds, headers, ownPolicy }: Fields,
+  { policy, ...after }: EndpointValues,
+): Partial<Omit<EndpointValues, 'policy'>> & { policy?: Partial<EndpointValues['policy']> } {
+  const kept = headersOf(headerLines(headers))
+  const before = {
+    url,
+    description: description ?? null,
+    eventTypes,
+    discussionIds: discussionIds ?? null,
+    headers: kept,
+  }
+  const fields = differing(before, after)
+  const own = differing(policyInput(policyValues(ownPolicy)), policy)
+  return Object.keys(own).length === 0 ? fields : { ...fields, policy: own }
+}
+
+const differing = <Values extends object>(before: Values, after: Values): Partial<Values> =>
+  Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof Values]),
+    ),
+  ) as Partial<Values>

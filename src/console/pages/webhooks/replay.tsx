@@ -39,7 +39,7 @@ export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragme
   if (queued !== null) return <Queued queued={queued} onClose={onClose} />
   return (
     <Dialog title="Replay missed events" onClose={onClose}>
-      <Form form={form} labels={LABELS} send={send}>
+      <Form form={form} labels={LABELS} send={send} action="Replay" onCancel={onClose}>
         <Text size="sm">
           Sends the events of this period that the endpoint has not accepted and that are not queued for it. The oldest
           go first, after all other deliveries.
@@ -57,14 +57,6 @@ export function Replay({ endpoint: { id }, onClose }: { endpoint: EndpointFragme
           data={EVENT_TYPES}
           {...form.getInputProps('eventTypes')}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={form.submitting}>
-            Replay
-          </Button>
-        </Group>
       </Form>
     </Dialog>
   )

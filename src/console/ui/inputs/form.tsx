@@ -1,4 +1,4 @@
-import { Box, Stack } from '@mantine/core'
+import { Box, Button, Group, type MantineColor, Stack } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { type FormEvent, type ReactNode, useState } from 'react'
 
@@ -8,17 +8,25 @@ import { Problem } from '../states.tsx'
 
 /**
  * A form in a dialog. Errors of `send` are shown at the fields that they name, which get the focus;
- * the others are shown above the fields, scrolled into view.
+ * the others are shown above the fields, scrolled into view. With `onCancel`, it ends with the
+ * buttons of a dialog.
  */
 export function Form<Values extends Record<string, unknown>>({
   form,
   labels,
   send,
+  action,
+  color,
+  onCancel,
   children,
 }: {
   form: UseFormReturnType<Values>
   labels: Labels
   send: (values: Values) => Promise<unknown>
+  /** The label of the button that sends. */
+  action?: string
+  color?: MantineColor
+  onCancel?: () => void
   children: ReactNode
 }) {
   const [error, setError] = useState<unknown>(null)
@@ -48,6 +56,16 @@ export function Form<Values extends Record<string, unknown>>({
           </Box>
         )}
         {children}
+        {onCancel !== undefined && (
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onCancel}>
+              Cancel
+            </Button>
+            <Button type="submit" {...(color === undefined ? {} : { color })} loading={form.submitting}>
+              {action}
+            </Button>
+          </Group>
+        )}
       </Stack>
     </form>
   )

@@ -1,5 +1,4 @@
 import type { Id } from '../../../core/ids.ts'
-import type { Sql } from '../../../core/database/database.ts'
 import { anyId, type Measured, upToBytes } from '../../../core/database/lists.ts'
 import { statement } from '../../../core/database/statements.ts'
 
@@ -8,7 +7,8 @@ export interface LatestText extends Measured {
   bodyHtml: string
 }
 
-const LATEST = statement(
+/** The texts of the last `limit` comments but for deleted ones, at most 2 MB of them. */
+export const readLatestTexts = statement(
   'latest_texts',
   upToBytes(
     `SELECT body, body_html AS "bodyHtml" FROM (
@@ -17,8 +17,4 @@ const LATEST = statement(
      ) latest WHERE status <> 'deleted' AND body IS NOT NULL`,
     'octet_length(body) + octet_length("bodyHtml")',
   ),
-)
-
-/** The texts of the last `limit` comments but for deleted ones, at most 2 MB of them. */
-export const readLatestTexts = (sql: Sql, tenantId: Id, limit: number): Promise<LatestText[]> =>
-  sql(LATEST, [tenantId, limit])
+).rows<[tenantId: Id, limit: number], LatestText>()

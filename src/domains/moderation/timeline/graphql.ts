@@ -1,6 +1,7 @@
 import type { Ctx } from '../../../core/context.ts'
 import type { Id } from '../../../core/ids.ts'
 import { builder } from '../../../graphql/builder.ts'
+import { addEnum } from '../../../graphql/enum.ts'
 import { findAuditEntry } from '../../audit/audit.ts'
 import { AuditEntryRef } from '../../audit/graphql.ts'
 import { findComment } from '../../comments/comments.ts'
@@ -11,17 +12,14 @@ import { ReceivedReportRef } from '../graphql.ts'
 import { atOf, readerTimeline, type TimelineEntry } from './timeline.ts'
 import { TIMELINE_COMMENTS } from './timeline-sql.ts'
 
-const TimelineKindEnum = builder.enumType('TimelineKind', {
-  description: "The kind of an entry in a reader's timeline.",
-  values: {
-    ban: { description: 'A ban, or the end of one by a moderator.' },
-    comment: { description: 'The reader wrote a comment.' },
-    decision: { description: 'A moderator approved, rejected or deleted a comment of the reader.' },
-    note: { description: 'A moderator wrote a note on the reader.' },
-    report_made: { description: 'The reader reported a comment.' },
-    report_received: { description: 'A comment of the reader was reported.' },
-    trust: { description: 'A moderator changed the trust in the reader.' },
-  },
+const TimelineKindEnum = addEnum('TimelineKind', "The kind of an entry in a reader's timeline.", {
+  ban: 'A ban, or the end of one by a moderator.',
+  comment: 'The reader wrote a comment.',
+  decision: 'A moderator approved, rejected or deleted a comment of the reader.',
+  note: 'A moderator wrote a note on the reader.',
+  report_made: 'The reader reported a comment.',
+  report_received: 'A comment of the reader was reported.',
+  trust: 'A moderator changed the trust in the reader.',
 })
 
 const isAudited = ({ kind }: TimelineEntry): boolean => kind === 'ban' || kind === 'trust' || kind === 'decision'

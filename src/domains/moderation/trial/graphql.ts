@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { builder } from '../../../graphql/builder.ts'
+import { addEnum } from '../../../graphql/enum.ts'
 import { inputFields } from '../../../graphql/checked.ts'
 import { shapedBy } from '../../../graphql/shape.ts'
 import { bodySchema } from '../../comments/fields.ts'
@@ -11,14 +12,11 @@ const TrialRef = builder.objectRef<Trial>('ModerationTrial').implement({
   description: 'What the rules would say of a text.',
   fields: (t) => ({
     outcome: t.field({
-      type: builder.enumType('TrialOutcome', {
-        description: 'What would become of a comment with a text.',
-        values: {
-          approved: { description: 'It would be public.' },
-          flagged: { description: 'It would be public, and in the queue `reported`.' },
-          pending: { description: 'It would wait for a moderator.' },
-          refused: { description: 'It would be refused.' },
-        } satisfies Record<TrialOutcome, { description: string }>,
+      type: addEnum<TrialOutcome>('TrialOutcome', 'What would become of a comment with a text.', {
+        approved: 'It would be public.',
+        flagged: 'It would be public, and in the queue `reported`.',
+        pending: 'It would wait for a moderator.',
+        refused: 'It would be refused.',
       }),
       description: 'What would become of a comment of a reader whose earlier comments hold nothing against it.',
       resolve: ({ outcome }) => outcome,

@@ -1,5 +1,6 @@
 import type { ReaderMute } from '../../../generated/prisma/client.ts'
 import { builder } from '../../../graphql/builder.ts'
+import { addMutation } from '../../../graphql/mutation.ts'
 import { ReaderRef } from '../graphql.ts'
 import { findReader } from '../records.ts'
 import { listMutes, muteReader, unmuteReader } from './mutes.ts'
@@ -26,33 +27,25 @@ builder.objectField(ReaderRef, 'mutes', (t) =>
   }),
 )
 
-builder.relayMutationField(
-  'muteReader',
-  { inputFields: (t) => ({ readerId: t.id({ required: true, description: 'Who is muted.' }) }) },
-  {
-    access: 'reader',
-    client: true,
-    throws: ['not_found'],
-    description:
-      "Mutes a reader for the asserted reader: authorMuted of the other's comments is true for them. Nobody else learns of it. Safe to repeat. A reader mutes at most 1 000 others.",
-    resolve: async (_root, { input }, ctx) => ({ mute: await muteReader(ctx, input) }),
-  },
-  { outputFields: (t) => ({ mute: t.expose('mute', { type: MuteRef, description: 'The mute.' }) }) },
-)
+addMutation('muteReader', {
+  input: (t) => ({ readerId: t.id({ required: true, description: 'Who is muted.' }) }),
+  access: 'reader',
+  client: true,
+  throws: ['not_found'],
+  description:
+    "Mutes a reader for the asserted reader: authorMuted of the other's comments is true for them. Nobody else learns of it. Safe to repeat. A reader mutes at most 1 000 others.",
+  resolve: async (input, ctx) => ({ mute: await muteReader(ctx, input) }),
+  output: (t) => ({ mute: t.expose('mute', { type: MuteRef, description: 'The mute.' }) }),
+})
 
-builder.relayMutationField(
-  'unmuteReader',
-  { inputFields: (t) => ({ readerId: t.id({ required: true, description: 'Who is muted.' }) }) },
-  {
-    access: 'reader',
-    client: true,
-    throws: ['not_found'],
-    description: 'Ends a mute of the asserted reader. Safe to repeat.',
-    resolve: async (_root, { input }, ctx) => ({ unmutedReaderId: await unmuteReader(ctx, input) }),
-  },
-  {
-    outputFields: (t) => ({
-      unmutedReaderId: t.exposeID('unmutedReaderId', { description: 'The id of the reader.' }),
-    }),
-  },
-)
+addMutation('unmuteReader', {
+  input: (t) => ({ readerId: t.id({ required: true, description: 'Who is muted.' }) }),
+  access: 'reader',
+  client: true,
+  throws: ['not_found'],
+  description: 'Ends a mute of the asserted reader. Safe to repeat.',
+  resolve: async (input, ctx) => ({ unmutedReaderId: await unmuteReader(ctx, input) }),
+  output: (t) => ({
+    unmutedReaderId: t.exposeID('unmutedReaderId', { description: 'The id of the reader.' }),
+  }),
+})

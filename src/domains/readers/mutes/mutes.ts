@@ -146,7 +146,8 @@ export async function listMutes(ctx: Ctx, reader: Reader, args: PageArgs): Promi
 }
 
 // One statement: a reader may be muted by as many as the tenant has.
-const MOVE = statement(
+/** A merge: all mutes of one reader, and all mutes by them, are the other reader's from now on. */
+export const moveMutes = statement(
   'move_mutes',
   `WITH moved AS (
      DELETE FROM reader_mutes WHERE tenant_id = $1 AND (reader_id = $2 OR muted_id = $2) RETURNING *
@@ -158,11 +159,7 @@ const MOVE = statement(
    INSERT INTO reader_mutes (tenant_id, id, reader_id, muted_id, created_at)
    SELECT $1, id, reader_id, muted_id, created_at FROM renamed WHERE reader_id <> muted_id
    ON CONFLICT DO NOTHING`,
-)
-
-/** A merge: all mutes of one reader, and all mutes by them, are the other reader's from now on. */
-export const moveMutes = async (sql: TxSql, tenantId: Id, readerId: Id, intoId: Id): Promise<void> =>
-  void (await sql(MOVE, [tenantId, readerId, intoId]))
+).run<[tenantId: Id, readerId: Id, intoId: Id]>()
 
 /** Whom a reader has muted, for the export of their data, oldest first. */
 export const exportMutes = ({ readerMute }: Prisma, tenantId: Id, readerId: Id): Promise<ReaderMute[]> =>

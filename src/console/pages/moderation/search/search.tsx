@@ -2,7 +2,13 @@ import { Box, Button, Group, Select, Text } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'react-router'
 
-import type { CommentSearchSort, CommentStatus, HoldReason } from '../../../../generated/console.ts'
+import {
+  CommentSearchDocument,
+  type CommentSearchQueryVariables,
+  type CommentSearchSort,
+  type CommentStatus,
+  type HoldReason,
+} from '../../../../generated/console.ts'
 import { HOLD_REASONS } from '../../../ui/hold-reasons.ts'
 import { Day, midnight } from '../../../ui/inputs/day.tsx'
 import { useFilter } from '../../../ui/inputs/filters.ts'
@@ -14,7 +20,11 @@ import { useHelp } from '../help.tsx'
 import { JudgedList, type Work } from '../queue-list.tsx'
 import { useSendAtOnce } from '../shortcuts.ts'
 import { PickDiscussion, PickReader } from '../view/pick.tsx'
-import { useFound, type Wanted } from './found.ts'
+import { useList } from '../../../api/queries.ts'
+import { withoutMentions } from '../../../ui/mentions.ts'
+import { type QueueItem, useEntries } from '../entries.ts'
+import { orderByTime } from '../view/order.ts'
+import { wordsIn } from './words.ts'
 
 const STATES: Readonly<Record<Exclude<CommentStatus, 'withheld'>, string>> = {
   approved: 'Approved',
@@ -158,4 +168,27 @@ function Found({ wanted, ...work }: Work & { wanted: Wanted }) {
       </Text>
     </>
   )
+}
+
+type Wanted = Omit<CommentSearchQueryVariables, 'first' | 'after'>
+
+/** The comments that a search has found, as they are worked on. */
+function useFound(wanted: Wanted) {
+  const list = useList(CommentSearchDocument, { ...wanted, first: 25 }, (result) => result.comments)
+  const { data } = list
+  const nodes = list.nodes?.map((comment): QueueItem => ({
+    comment,
+    reason: null,
+    holdDetails: wordsIn(withoutMentions(comment.body ?? ''), wanted.search ?? ''),
+    reportCount: comment.reports?.nodes.length ?? 0,
+    openReportCount: 0,
+    decision: null,
+    claimedBy: null,
+  }))
+  const emptyPages = data?.pages.filter(({ comments }) => comments.nodes.length === 0).length ?? 0
+  const entries = useEntries(
+    { ...list, nodes },
+    { status: null, order: orderByTime(wanted.sort ?? 'newest'), emptyPages },
+  )
+  return { entries, isPartial: data?.pages.at(-1)?.comments.partial === true }
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Textarea, TextInput } from '@mantine/core'
+import { Textarea, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useState } from 'react'
 
@@ -80,7 +80,7 @@ export function EndpointForm({
       policy: policyInput(policy),
     })
   return (
-    <Form form={form} labels={LABELS} send={send}>
+    <Form form={form} labels={LABELS} send={send} action={action} onCancel={onCancel}>
       <TextInput
         label={LABELS.url}
         description="An https address of yours. It must answer a challenge before it gets events."
@@ -117,14 +117,6 @@ export function EndpointForm({
         valueOf={(name) => form.values.policy[name]}
         onChange={(name, value) => form.setFieldValue(`policy.${name}`, value)}
       />
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onCancel}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={form.submitting}>
-          {action}
-        </Button>
-      </Group>
     </Form>
   )
 }
