@@ -75,8 +75,9 @@ describe.skipIf(!hasTools)(
         'widget',
         'static-page',
         'guests',
-        'webhooks',
         'issuer-for-development',
+        // Last, because END prints what its receiver got.
+        'webhooks',
       ]
         .map(scriptOf)
         .join('\n')
