@@ -165,7 +165,7 @@ describe('run against the service', () => {
 
   test('issuer-for-development:1 signs a reader of a site in', async () => {
     const issuer = await serve('issuer-for-development:1')
-    // The settings of both guides, one after another, as somebody sends them who changes the issuer.
+    // The settings of both guides, one after another: those of an issuer in public come first.
     const commands = ['issuers', 'issuer-for-development'].flatMap(
       (name) => readPages().find(({ path }) => path === `docs/guides/${name}.md`)?.blocks ?? [],
     )

@@ -15,8 +15,9 @@ const pages = new Map(readPages().map((page) => [page.path, page]))
 /**
  * The shell blocks of a guide, each after a line that names it. Left out are the site of the
  * widget's guide and the gateway, which need packages of npm and are run by
- * test/docs/guide-programs and test/docs/federation-gateway, the server of a static page, the mailer
- * to try, and commands of the command line, which do not reach this service's embedded database.
+ * test/docs/guide-programs and test/docs/federation-gateway, the server of a static page, the
+ * mailer to try, and commands of the command line, which do not reach this service's embedded
+ * database.
  */
 const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
