@@ -59,6 +59,10 @@ export const IMPORT = {
 
 type ImportOptions = z.output<z.ZodObject<typeof IMPORT>>
 
+/** For somebody who imports a file once more to give its pages or readers other ids. */
+const NOTHING_NEW =
+  'All of the file was imported before, and keeps its ids: for others, first take that import back with import undo'
+
 /** Runs an import, or rehearses it, and shows its progress. Returns the text to print. */
 export async function runImport(app: App, tenantId: Id, options: ImportOptions): Promise<string> {
   const addresses = options.map === undefined ? undefined : await readAddresses(options.map)
@@ -85,6 +89,8 @@ export async function runImport(app: App, tenantId: Id, options: ImportOptions):
       for (const table of ['map', 'authors'] as const) {
         if (report.tables?.[table]?.used === 0) console.error(`No row of --${table} was used: is it one of this site?`)
       }
+      const isNew = report.already === 0 || Object.keys(report.counts).length > 0
+      if (!isNew && (options.page ?? options.map ?? options.authors) !== undefined) console.error(NOTHING_NEW)
       return printed
     } finally {
       stop()

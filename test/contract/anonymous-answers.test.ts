@@ -5,7 +5,7 @@ import { fetchSite } from '../harness/backends.ts'
 import { useService } from '../harness/service.ts'
 
 // The answers that may stand beside the thread of a reader who is banned in shadow, as
-// docs/guides/backend.md lists them. The reader sees their own comment, others do not.
+// docs/reference/page-routes.md lists them. The reader sees their own comment, others do not.
 
 const service = useService()
 

@@ -47,8 +47,11 @@ test('a backend that gives pages their settings answers', async () => {
   expect(asked).toBe('/engagement/settings')
 })
 
+const NOT_HERE =
+  'its routes are not at this address. They are below /engagement of the site, unless it has another basePath.'
+
 test.each<[string, (response: ServerResponse) => void, string]>([
-  ['404', (response) => response.writeHead(404).end(), 'The backend answers 404: its routes are not at this address.'],
+  ['404', (response) => response.writeHead(404).end(), `The backend answers 404: ${NOT_HERE}`],
   [
     'a refusal of the service',
     (response) => response.writeHead(401).end('{"code":"invalid_api_key","detail":"secret words"}'),
@@ -67,12 +70,12 @@ test.each<[string, (response: ServerResponse) => void, string]>([
   [
     'a page',
     (response) => response.end('<html>secret words</html>'),
-    'The backend answers 200 without JSON: something else is at this address.',
+    `The backend answers 200 without JSON: ${NOT_HERE}`,
   ],
   [
     'other JSON',
     (response) => response.end('{"other":"secret words"}'),
-    'The backend answers 200 with other JSON than the settings of pages: something else is at this address.',
+    `The backend answers 200 with other JSON than the settings of pages: ${NOT_HERE}`,
   ],
   ['nothing', (response) => response.destroy(), 'The backend does not answer: connection closed by the receiver.'],
 ])('%s is told in words, without the answer', async (_what, reply, finding) => {
@@ -160,7 +163,7 @@ test('an answer that goes on is read up to 64 KiB', async () => {
     more()
   }
   const { json } = await check(`${url}/engagement`)
-  expect(json.finding).toBe('The backend answers 200 without JSON: something else is at this address.')
+  expect(json.finding).toBe(`The backend answers 200 without JSON: ${NOT_HERE}`)
 })
 
 test('an address is refused as that of a webhook is', async () => {

@@ -37,6 +37,11 @@ test.each(blocksOf('jsonl'))('%s is JSON, line by line', (_place, content) => {
   for (const line of content.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow()
 })
 
+test.each(blocksOf('sh'))('%s has no placeholder that a shell takes for a redirection', (_place, content) => {
+  const commands = content.replace(/<<'?(\w+)'?\n[^]*?^\1$/gm, '').replace(/'[^']*'|"[^"]*"/g, '')
+  expect(commands).not.toMatch(/<[a-z]/)
+})
+
 /** The commands of a block, each as its words, without comments and without what a `<<` feeds. */
 const commandsIn = (block: string): string[][] =>
   block
@@ -157,6 +162,18 @@ describe('commands of the service', () => {
     expect(wrongWith(text.split(' '), isWhole)).toBeUndefined()
   })
 })
+
+test.each(blocksOf('sh').filter(([, content]) => content.includes('tenant delete')))(
+  '%s deletes a tenant that it has suspended, and not resumed',
+  (_place, content) => {
+    const suspended = new Set<string>()
+    for (const [, verb, slug = ''] of content.matchAll(/\btenant (suspend|resume|delete) --tenant (\w+)/g)) {
+      if (verb === 'delete') expect(suspended).toContain(slug)
+      else if (verb === 'suspend') suspended.add(slug)
+      else suspended.delete(slug)
+    }
+  },
+)
 
 describe('scripts of the package', () => {
   const { scripts }: { scripts: Record<string, string> } = JSON.parse(read('package.json'))

@@ -163,10 +163,12 @@ describe('run against the service', () => {
     expect(await text(stdout as NodeJS.ReadableStream)).toBe(`${json.id}\n`)
   })
 
-  test('issuers:1 signs a reader of a site in', async () => {
-    const issuer = await serve('issuers:1')
-    // All settings of the guide, one after another: those of an issuer in public come first.
-    const commands = readPages().find(({ path }) => path === 'docs/guides/issuers.md')?.blocks ?? []
+  test('issuer-for-development:1 signs a reader of a site in', async () => {
+    const issuer = await serve('issuer-for-development:1')
+    // The settings of both guides, one after another: those of an issuer in public come first.
+    const commands = ['issuers', 'issuer-for-development'].flatMap(
+      (name) => readPages().find(({ path }) => path === `docs/guides/${name}.md`)?.blocks ?? [],
+    )
     const settings = commands.flatMap(({ content }) => /^api \/settings -X PATCH -d '(.*)'$/m.exec(content)?.[1] ?? [])
     expect(settings.length).toBeGreaterThan(1)
     for (const change of settings) {

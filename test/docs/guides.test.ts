@@ -15,14 +15,15 @@ const pages = new Map(readPages().map((page) => [page.path, page]))
 /**
  * The shell blocks of a guide, each after a line that names it. Left out are the site of the
  * widget's guide and the gateway, which need packages of npm and are run by
- * test/docs/guide-programs and test/docs/federation-gateway, the server of a static page, and
- * commands of the command line, which do not reach this service's embedded database.
+ * test/docs/guide-programs and test/docs/federation-gateway, the server of a static page, the
+ * mailer to try, and commands of the command line, which do not reach this service's embedded
+ * database.
  */
 const scriptOf = (guide: string): string =>
   (pages.get(`docs/guides/${guide}.md`)?.blocks ?? [])
     .filter(
       ({ language, content }) =>
-        language === 'sh' && !/npm (install|ci|start|run cli)|server\.mjs|:4002|listen\(8080\)/.test(content),
+        language === 'sh' && !/npm (install|ci|start|run cli)|server\.mjs|:4002|listen\((8080|4100)\)/.test(content),
     )
     .map(({ content, line }) => `echo; echo "== ${guide}:${line}"\n${content}`)
     .join('\n')
@@ -67,11 +68,16 @@ describe.skipIf(!hasTools)(
         'rest',
         ...graphql,
         'stream',
+        'inbox',
         'moderation',
         'members',
         'privacy',
+        'backend',
         'widget',
         'static-page',
+        'guests',
+        'issuer-for-development',
+        // Last, because END prints what its receiver got.
         'webhooks',
       ]
         .map(scriptOf)
@@ -154,6 +160,26 @@ describe.skipIf(!hasTools)(
       expect(of('moderation')).toContain('"action":"comment.approve"')
       expect(of('moderation')).toContain(`"email":"${service.admin.email}"`)
       expect(of('privacy')).toContain('"externalId":"reader-2"')
+    })
+
+    test('inbox: replies and a mention are counted, read, and handed out for a mail', () => {
+      expect(of('inbox')).toMatch(/^\{"count":[1-9]\d*,"hasMore":false\}$/m)
+      expect(of('inbox')).toMatch(/^\{"count":0,"hasMore":false\}$/m)
+      expect(of('inbox')).toMatch(/^reader-1$/m)
+      expect(of('inbox')).toMatch(/^\{"handedOutIds":\["[\da-f-]{36}"\]\}$/m)
+    })
+
+    test('moderation: the figures of the team say how often a rule was right', () => {
+      expect(of('moderation')).toMatch(/reason: 'suspect_word'/)
+    })
+
+    test('guests: the settings name the mailer, and the site takes guests', () => {
+      expect(of('guests')).toMatch(/^http:\/\/127\.0\.0\.1:4100\/$/m)
+      expect(of('guests')).toMatch(/^email$/m)
+    })
+
+    test('issuer for development: the settings name it', () => {
+      expect(of('issuer-for-development')).toContain('"issuer":"http://127.0.0.1:4200"')
     })
 
     test('widget: the settings have the origin of its site', () => {

@@ -46,6 +46,9 @@ export async function checkBackend(ctx: Ctx, input: { url: string }): Promise<Ba
   return { url: url.href, answers: refusal === null, finding }
 }
 
+const NOT_HERE =
+  'its routes are not at this address. They are below /engagement of the site, unless it has another basePath.'
+
 /** Why pages cannot use a backend; null if they can. Of its answer little is told. */
 async function refusalOf({ fetch, settings }: App, url: string): Promise<string | null> {
   let answer: { status: number; text: string }
@@ -62,14 +65,12 @@ async function refusalOf({ fetch, settings }: App, url: string): Promise<string 
   const json = objectIn(text)
   const code = typeof json?.['code'] === 'string' && /^[a-z_]{1,40}$/.test(json['code']) ? ` ${json['code']}` : ''
   const said = `The backend answers ${status}${code}`
-  if (status === 404) return `${said}: its routes are not at this address.`
+  if (status === 404) return `${said}: ${NOT_HERE}`
   if (status === 401 || status === 403) return `${said}: it must let readers read without a sign-in, by a valid key.`
   if (status >= 300 && status < 400) return `${said}, which leads elsewhere: name the address that it leads to.`
   if (status !== 200) return `${said}: its log says why.`
-  if (json === null) return `${said} without JSON: something else is at this address.`
-  return Array.isArray(json['reactionTypes'])
-    ? null
-    : `${said} with other JSON than the settings of pages: something else is at this address.`
+  if (json === null) return `${said} without JSON: ${NOT_HERE}`
+  return Array.isArray(json['reactionTypes']) ? null : `${said} with other JSON than the settings of pages: ${NOT_HERE}`
 }
 
 function objectIn(text: string): Readonly<Record<string, unknown>> | null {
