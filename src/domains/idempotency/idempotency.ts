@@ -51,8 +51,8 @@ export interface Outcomes {
   note(): Outcome & { endsAt: number; text(): string }
   /** Answers by the text of what was noted, and by what is there now. */
   replay(ctx: Ctx, text: string): Outcome
-  /** The body of the first answer, with what its replay has made again from the body of that. */
-  renew(text: string, first: string, again: string): string
+  /** The answer `again` of a replay, with what is still of use of the body of the first one. */
+  renew(text: string, first: string, again: OutgoingResponse): OutgoingResponse
 }
 
 /**
@@ -112,8 +112,7 @@ export async function runOnce(
           const read = { ...ctx, app }
           return run({ ...read, outcome: outcomes.replay(read, text) })
         })
-        const renewed = whole === undefined ? again.body : outcomes.renew(text, whole.body, again.body)
-        return { ...stored, body: renewed, replayed: true }
+        return { ...(whole === undefined ? again : outcomes.renew(text, whole.body, again)), replayed: true }
       }
       const shownSecrets = new Set<string>()
       const erased = new Set<Id>()
