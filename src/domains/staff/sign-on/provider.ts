@@ -134,10 +134,20 @@ export async function finishAt(
     if (claims === undefined) throw new Error('no ID token')
     const isWhole = wantedOf(oidc).every((name) => readClaim(claims, name) !== undefined)
     if (isWhole || client.serverMetadata().userinfo_endpoint === undefined) return claims
-    return { ...(await openid.fetchUserInfo(client, tokens.access_token, claims.sub)), ...claims }
+    return joined(claims, await openid.fetchUserInfo(client, tokens.access_token, claims.sub))
   } catch (error) {
     throw refuseSignOn('provider_failed', error)
   }
+}
+
+/**
+ * The claims of the ID token, and what the provider answers beside them. An address comes from where
+ * it is said to be verified: the two may name different ones.
+ */
+export function joined(claims: Claims, info: Claims): Claims {
+  const { email, email_verified: isVerified } = claims
+  const isOfInfo = email !== undefined && isVerified === undefined && info.email_verified !== undefined
+  return { ...info, ...claims, ...(isOfInfo && { email: info.email }) }
 }
 
 const scopesFor = ({ scopes_supported: known }: ServerMetadata, { roleClaim }: OidcSettings): string[] =>
