@@ -141,14 +141,17 @@ export async function finishAt(
 }
 
 /**
- * The claims of the ID token, and what the provider answers beside them. An address comes from where
- * it is said to be verified: the two may name different ones.
+ * The claims of the ID token, and what the provider answers beside them. An address and whether it
+ * is verified come from one of both, if one has them: the two may name different addresses.
  */
 export function joined(claims: Claims, info: Claims): Claims {
-  const { email, email_verified: isVerified } = claims
-  const isOfInfo = email !== undefined && isVerified === undefined && info.email_verified !== undefined
-  return { ...info, ...claims, ...(isOfInfo && { email: info.email }) }
+  const { email, email_verified: isVerified } =
+    hasVerified(claims) || !hasVerified(info) ? { ...info, ...claims } : info
+  return { ...info, ...claims, email, email_verified: isVerified }
 }
+
+const hasVerified = ({ email, email_verified: isVerified }: Claims): boolean =>
+  email !== undefined && isVerified !== undefined
 
 const scopesFor = ({ scopes_supported: known }: ServerMetadata, { roleClaim }: OidcSettings): string[] =>
   roleClaim === GROUPS && known?.includes(GROUPS) === true ? [...SCOPES, GROUPS] : SCOPES
