@@ -5,7 +5,7 @@ import { type Ctx, ofRequest } from '../core/context.ts'
 import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/input/page.ts'
 import { invalid } from '../core/errors.ts'
 import { nodeTypeOf } from './node-type.ts'
-import { type EdgePlan, edgePlanOf, isConnectionName, isMeasured, nodePlanOf } from './plan.ts'
+import { type EdgePlan, edgePlanOf, isConnectionName, isMeasured, nodePlanOf, type Plan } from './plan.ts'
 import { edgeBytes, findObjects, foundFor, mostBytes, needsObjects } from './documents/weight.ts'
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
@@ -114,6 +114,28 @@ export async function takeNodes(
     'ask for more than an answer may have: ask for fewer at once, or for fewer fields',
   )
 }
+
+/**
+ * Takes a list that has no pages, of `count` objects of a type whose values are short. Throws
+ * `validation_failed` at the argument if the answer would become too long. What is alone there may
+ * have twice as much: the bytes of a number are those of a long one.
+ */
+export function takeList(
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  { count, typeName, argument }: { count: number; typeName: string; argument: string },
+): void {
+  const budget = budgetOf(ctx, info)
+  budget.settle()
+  const bytes = count * shortBytes(nodePlanOf(info, typeName))
+  const isFirst = budget.left === MAX_ANSWER_BYTES - RESERVED_BYTES
+  if (bytes > (isFirst ? 2 * MAX_ANSWER_BYTES : budget.left))
+    throw invalid(argument, 'too_long', 'asks for more than an answer may have: ask for less at once')
+  budget.left -= bytes
+}
+
+const shortBytes = ({ fixed, objects }: Plan): number =>
+  objects.reduce((sum, { plan }) => sum + shortBytes(plan), fixed)
 
 /** Bounds every connection in bytes, and reuses the objects that were loaded to measure it. */
 class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
