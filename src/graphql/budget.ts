@@ -44,6 +44,18 @@ class Budget {
     return true
   }
 
+  /** Takes the edges that fit, and returns how many: the first one of an answer always does. */
+  take(edges: readonly { cursor: string; node: unknown }[], plan: EdgePlan): number {
+    let kept = 0
+    for (const edge of edges) {
+      const bytes = edgeBytes(this.#ctx, edge, plan)
+      if (bytes > this.left && this.left !== MAX_ANSWER_BYTES - RESERVED_BYTES) break
+      this.left -= bytes
+      kept++
+    }
+    return kept
+  }
+
   /** Measures what has been taken without. */
   settle(): void {
     for (const { edges, plan } of this.#taken) for (const edge of edges) this.left -= edgeBytes(this.#ctx, edge, plan)
@@ -76,15 +88,26 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
   const budget = budgetOf(ctx, info)
   if (budget.takesWhole(page.edges, plan)) return page
   budget.settle()
-  let kept = 0
-  for (const edge of page.edges) {
-    const bytes = edgeBytes(ctx, edge, plan)
-    const isFirst = budget.left === MAX_ANSWER_BYTES - RESERVED_BYTES
-    if (bytes > budget.left && !isFirst) break
-    budget.left -= bytes
-    kept++
-  }
+  const kept = budget.take(page.edges, plan)
   return kept === page.edges.length ? page : shortened(page, kept, args)
+}
+
+/**
+ * The beginning of a list without pages, of objects of a type, that fits into the answer. The very
+ * first entry is answered whatever its length.
+ */
+export async function upToBudget<Entry extends object>(
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  typeName: string,
+  list: readonly Entry[],
+): Promise<Entry[]> {
+  const plan = nodePlanOf(info, typeName)
+  if (list.some((each) => needsObjects(each, plan))) await findObjects(list, plan, ctx, info)
+  const budget = budgetOf(ctx, info)
+  budget.settle()
+  const edges = list.map((node) => ({ cursor: '', node }))
+  return list.slice(0, budget.take(edges, { fixed: 0, cursors: 0, nodes: [plan] }))
 }
 
 /**
