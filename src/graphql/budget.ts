@@ -5,7 +5,7 @@ import { type Ctx, ofRequest } from '../core/context.ts'
 import { MAX_ANSWER_BYTES, type Page, type PageArgs, shortened } from '../core/input/page.ts'
 import { invalid } from '../core/errors.ts'
 import { nodeTypeOf } from './node-type.ts'
-import { type EdgePlan, edgePlanOf, isConnectionName, isMeasured, nodePlanOf } from './plan.ts'
+import { type EdgePlan, edgePlanOf, isConnectionName, isMeasured, nodePlanOf, type Plan } from './plan.ts'
 import { edgeBytes, findObjects, foundFor, mostBytes, needsObjects } from './documents/weight.ts'
 
 type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>
@@ -44,6 +44,18 @@ class Budget {
     return true
   }
 
+  /** Takes the edges that fit, and returns how many: the first one of an answer always does. */
+  take(edges: readonly { cursor: string; node: unknown }[], plan: EdgePlan): number {
+    let kept = 0
+    for (const edge of edges) {
+      const bytes = edgeBytes(this.#ctx, edge, plan)
+      if (bytes > this.left && this.left !== MAX_ANSWER_BYTES - RESERVED_BYTES) break
+      this.left -= bytes
+      kept++
+    }
+    return kept
+  }
+
   /** Measures what has been taken without. */
   settle(): void {
     for (const { edges, plan } of this.#taken) for (const edge of edges) this.left -= edgeBytes(this.#ctx, edge, plan)
@@ -76,15 +88,26 @@ async function withinBudget(page: Page<unknown>, args: PageArgs, ctx: Ctx, info:
   const budget = budgetOf(ctx, info)
   if (budget.takesWhole(page.edges, plan)) return page
   budget.settle()
-  let kept = 0
-  for (const edge of page.edges) {
-    const bytes = edgeBytes(ctx, edge, plan)
-    const isFirst = budget.left === MAX_ANSWER_BYTES - RESERVED_BYTES
-    if (bytes > budget.left && !isFirst) break
-    budget.left -= bytes
-    kept++
-  }
+  const kept = budget.take(page.edges, plan)
   return kept === page.edges.length ? page : shortened(page, kept, args)
+}
+
+/**
+ * The beginning of a list without pages, of objects of a type, that fits into the answer. The very
+ * first entry is answered whatever its length.
+ */
+export async function upToBudget<Entry extends object>(
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  typeName: string,
+  list: readonly Entry[],
+): Promise<Entry[]> {
+  const plan = nodePlanOf(info, typeName)
+  if (list.some((each) => needsObjects(each, plan))) await findObjects(list, plan, ctx, info)
+  const budget = budgetOf(ctx, info)
+  budget.settle()
+  const edges = list.map((node) => ({ cursor: '', node }))
+  return list.slice(0, budget.take(edges, { fixed: 0, cursors: 0, nodes: [plan] }))
 }
 
 /**
@@ -114,6 +137,28 @@ export async function takeNodes(
     'ask for more than an answer may have: ask for fewer at once, or for fewer fields',
   )
 }
+
+/**
+ * Takes a list that has no pages, of `count` objects of a type whose values are short. Throws
+ * `validation_failed` at the argument if the answer would become too long. What is alone there may
+ * have twice as much: the bytes of a number are those of a long one.
+ */
+export function takeList(
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  { count, typeName, argument }: { count: number; typeName: string; argument: string },
+): void {
+  const budget = budgetOf(ctx, info)
+  budget.settle()
+  const bytes = count * shortBytes(nodePlanOf(info, typeName))
+  const isFirst = budget.left === MAX_ANSWER_BYTES - RESERVED_BYTES
+  if (bytes > (isFirst ? 2 * MAX_ANSWER_BYTES : budget.left))
+    throw invalid(argument, 'too_long', 'asks for more than an answer may have: ask for less at once')
+  budget.left -= bytes
+}
+
+const shortBytes = ({ fixed, objects }: Plan): number =>
+  objects.reduce((sum, { plan }) => sum + shortBytes(plan), fixed)
 
 /** Bounds every connection in bytes, and reuses the objects that were loaded to measure it. */
 class BudgetPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {

@@ -89,27 +89,37 @@ interface AnswerError {
 }
 
 interface Answer {
-  data: Readonly<Record<string, unknown>>
+  /** Absent where the operation is refused as a whole. */
+  data?: Readonly<Record<string, unknown>> | null
   errors?: readonly AnswerError[]
 }
 
 /**
- * The first answer of a request, with the fields that its replay has run again as in `again`; both
- * are JSON texts. REST has one mutation a request, and so all of its answer was made again.
+ * The first answer of a request, with the fields that its replay `again` has run again; `first` and
+ * the bodies are JSON texts. REST has one mutation a request, and so all of its answer was made
+ * again. A document that was good may be refused by now, by another release or setting: then this
+ * is the answer.
  */
-export function renewed(text: string, first: string, again: string): string {
+export function renewed<Response extends { status: number; body: string }>(
+  text: string,
+  first: string,
+  again: Response,
+): Response {
   const fields = JSON.parse(text) as Fields
   const isOver = (name: string): boolean => {
     const field = fields[name]
     return field !== undefined && 'value' in field && field.until !== undefined && field.until <= Date.now()
   }
   if (Object.keys(fields).every(isOver)) return again
-  const [before, now] = [JSON.parse(first), JSON.parse(again)] as [Answer, Answer]
+  const [before, now] = [JSON.parse(first), JSON.parse(again.body)] as [Answer, Answer]
+  if (now.data == null) return again
   const ofNow = ({ path }: AnswerError): boolean => path === undefined || isOver(String(path[0]))
   const made = Object.entries(now.data).filter(([name]) => isOver(name))
   const errors = [...(before.errors ?? []).filter((error) => !ofNow(error)), ...(now.errors ?? []).filter(ofNow)]
   const data = { ...before.data, ...Object.fromEntries(made) }
-  return JSON.stringify({ ...now, data, errors: errors.length > 0 ? errors : undefined })
+  const isWhole = errors.length === 0
+  const body = JSON.stringify({ ...now, data, errors: isWhole ? undefined : errors })
+  return { ...again, status: isWhole ? 200 : again.status, body }
 }
 
 // Array.isArray does not narrow a readonly array.

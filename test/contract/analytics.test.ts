@@ -220,6 +220,34 @@ test('GraphQL answers the same', async () => {
   expect(analyticsTop.discussions).toEqual([{ discussion: { externalId: 'page-1' }, comments: 2 }])
 })
 
+describe('the series of one answer in GraphQL', () => {
+  const COMMENTS = 'comments { pending approved rejected deleted }'
+  const ALL = `at activeReaders reactions reports ${COMMENTS} deliveries { pending delivered failed held cancelled }`
+  const year = (series: string) =>
+    `analyticsSummary(interval: hour, from: "2024-01-01T00:00:00Z", to: "2025-01-01T00:00:00Z") { ${series} }`
+  const refused = [{ extensions: { code: 'validation_failed', errors: [{ pointer: '/from', code: 'too_long' }] } }]
+
+  test('8 784 hours with all fields are answered, or several times with few', async () => {
+    const { json } = await service.graphql(`{ ${year(`series { ${ALL} }`)} }`)
+    expect(json.data.analyticsSummary.series).toHaveLength(8784)
+    const few = await service.graphql(`{ one: ${year('series { at }')} other: ${year('series { reports }')} }`)
+    expect(few.json.data.other.series).toHaveLength(8784)
+  })
+
+  test.each([
+    ['under two names', `one: ${year(`series { ${ALL} }`)} other: ${year(`series { ${ALL} }`)}`],
+    ['of one summary under two names', year(`one: series { ${ALL} } other: series { ${ALL} }`)],
+    [
+      'with fields under many names',
+      year(`series { ${Array.from({ length: 28 }, (_, n) => `a${n}: ${COMMENTS}`).join(' ')} }`),
+    ],
+  ])('more of them are 422: %s', async (_name, fields) => {
+    const { json, text } = await service.graphql(`{ ${fields} }`)
+    expect(json.errors).toMatchObject(refused)
+    expect(text.length).toBeLessThan(2_000_000)
+  })
+})
+
 test('an edit, a pin, a reply or a reaction appends no delta of comments', async () => {
   while (await foldWaiting(service.app));
   const id = await post('page-3', 'ann')

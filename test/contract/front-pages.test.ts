@@ -41,6 +41,23 @@ test('the latest comments come newest first, with their discussions', async () =
   expect(idsOf(await latest('?limit=2'))).toEqual([posted[2].id, posted[1].id])
 })
 
+test('a list ends where the answer would take more than 2 MB', async () => {
+  const posted = [await post('long'), await post('long'), await post('long', '&'.repeat(10_000))]
+  const ask = async (names: number): Promise<string[][]> => {
+    const texts = Array.from({ length: names }, (_, n) => `a${n}: bodyHtml`).join(' ')
+    const list = `latestComments(limit: 3) { comment { id ${texts} } }`
+    const { json, text } = await service.graphql(`{ one: ${list} other: ${list} }`, {}, key())
+    expect(text.length).toBeLessThan(2_000_000)
+    return [idsOf(json.data.one), idsOf(json.data.other)]
+  }
+  const ids = posted.map(({ id }) => id).toReversed()
+  expect(await ask(1)).toEqual([ids, ids])
+  await post('long', '&'.repeat(9999))
+  await vi.waitFor(async () => expect(await latest()).toHaveLength(4))
+  const [one = [], other = []] = await ask(14)
+  expect([one.length, other.length]).toEqual([3, 0])
+})
+
 test('only comments are listed that anyone may read now', async () => {
   const [gone, rejected, ofDeleted, shown] = [await post('a'), await post('a'), await post('b'), await post('a')]
   expect(await latest()).toHaveLength(4)

@@ -79,6 +79,21 @@ const HOSTILE: readonly [name: string, code: string, query: string, variables?: 
     'too_many_aliases',
     '{ __schema { types { ...F } } } fragment F on __Type { a: fields { name } }',
   ],
+  [
+    'with two exports of a reader',
+    'too_many_aliases',
+    '{ ...A b: readerExport(id: "b") { asOf } } fragment A on Query { a: readerExport(id: "a") { asOf } }',
+  ],
+  [
+    'with a list of an export twice',
+    'too_many_aliases',
+    '{ readerExport(id: "a") { comments { id } c: comments { id } } }',
+  ],
+  [
+    'with a text of an export twice',
+    'too_many_aliases',
+    '{ readerExport(id: "a") { comments { ...C } } } fragment C on ExportedComment { body b: body }',
+  ],
   ['with fields of fields in the schema', 'too_deep', '{ __schema { types { fields { type { fields { name } } } } } }'],
   [
     'with values of arguments in the schema',

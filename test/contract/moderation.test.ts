@@ -508,6 +508,21 @@ describe('POST /comments/bulk', () => {
     ])
     expect((await bulk(['x'], 'praise')).json.errors).toMatchObject([{ pointer: '/action', code: 'not_allowed' }])
   })
+
+  test('in GraphQL, a comment beyond 2 MB is an error at its field, and all are changed', async () => {
+    const long = { body: '&'.repeat(10_000) }
+    const other = { body: '&'.repeat(9_999) }
+    const ids = [(await post('bulk-long', long)).id, (await post('bulk-long', other)).id]
+    const texts = Array.from({ length: 28 }, (_, n) => `a${n}: bodyHtml`).join(' ')
+    const { json } = await service.graphql(
+      `mutation ($ids: [ID!]!) { moderateComments(input: { ids: $ids, action: reject }) { outcomes { status comment { ${texts} } } } }`,
+      { ids },
+    )
+    const { outcomes } = json.data.moderateComments
+    expect(outcomes.map(({ status }: { status: string }) => status)).toEqual(['rejected', 'rejected'])
+    expect(outcomes.filter(({ comment }: { comment: object | null }) => comment === null)).toHaveLength(1)
+    expect(json.errors).toMatchObject([{ extensions: { errors: [{ pointer: '/ids', code: 'too_long' }] } }])
+  })
 })
 
 describe('GET /readers, /readers/{id}; POST /readers/{id}/ban, /unban', () => {

@@ -691,6 +691,42 @@ describe('erasure', () => {
     await expectErased(send)
   })
 
+  describe('of a mutation that selects more than it changes', () => {
+    const NAMES = ['named', 'unnamed', 'aliased', 'maybe', 'spread', 'parent', 'reaction'] as const
+    const SELECTIONS: Record<(typeof NAMES)[number], string> = {
+      named: 'discussion { comments { nodes { id body author { name } } } }',
+      unnamed: 'discussion { comments { nodes { body author { name } } } }',
+      aliased: 'discussion { comments { nodes { id: body author { name } } } }',
+      maybe: 'discussion { comments { nodes { id @skip(if: true) body author { name } } } }',
+      spread: 'discussion { ...Page }',
+      parent: 'comment { parent { body author { name } } }',
+      reaction: 'comment { reactions { nodes { reader { name } } } }',
+    }
+    const FRAGMENTS = `fragment Page on Discussion { comments { nodes { ...Text } } }
+      fragment Text on Comment { body author { name } }`
+
+    test.each(NAMES)('%s: no replay shows the reader', async (name) => {
+      const [theirs, bobs] = [`theirs-${name}`, `bobs-${name}`]
+      const { json } = await comment(theirs, theirs, { body: 'Personal' }, `erased-${name}`)
+      const { discussionId, id: parentId, author } = json
+      const reply = await comment(bobs, theirs, { body: 'A reply', parentId }, 'bob')
+      const reader = await service.as(`erased-${name}`)
+      await service.ok('PUT', `/comments/${reply.json.id}/reaction`, { type: 'like' }, reader)
+      const field = name === 'parent' || name === 'reaction' ? 'pinComment' : 'lockDiscussion'
+      const input = field === 'pinComment' ? `commentId: "${reply.json.id}"` : `discussionId: "${discussionId}"`
+      const document = `mutation { done: ${field}(input: { ${input} }) { ${SELECTIONS[name]} } }
+        ${name === 'spread' ? FRAGMENTS : ''}`
+      const send = () => service.graphql(document, {}, keyed(`selects-${name}`))
+      expect((await send()).text).toContain(`Reader erased-${name}`)
+      await service.call('DELETE', `/readers/${author.id}`)
+      const again = await send()
+      expect(again.text).not.toContain(`Reader erased-${name}`)
+      expect(again.text).not.toContain('Personal')
+      if (name === 'named') expect(refusalIn(again.json).code).toBe('not_found')
+      else expect([isReplay(again), again.json.errors]).toEqual([true, undefined])
+    })
+  })
+
   test('leaves those of another tenant', async () => {
     const post = () => comment('of-this', 'of-this')
     const first = await post()

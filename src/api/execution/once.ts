@@ -20,15 +20,17 @@ export interface Responded {
   contentType: string
   body: string
   errors: readonly GraphQLError[]
+  /** Whether it shows readers or their content without an id. */
+  isUnnamed: boolean
 }
 
 /**
  * The answer to a mutation. If one of its errors is not a refusal, throws `Undecided`: fields that
  * have succeeded are undone, so the answer must not show their data.
  */
-export function answerMutation({ status, contentType, body, errors }: Responded): OutgoingResponse {
+export function answerMutation({ errors, ...answer }: Responded): OutgoingResponse {
   const isOutcomeOf = ({ extensions }: GraphQLError): boolean => isOutcome(Number(extensions.status))
   // A requested field must stay in place.
-  if (errors.every(isOutcomeOf)) return { status, contentType, body, blank: null }
-  throw new Undecided({ status, contentType, body: JSON.stringify({ errors, data: null }) })
+  if (errors.every(isOutcomeOf)) return { ...answer, blank: null }
+  throw new Undecided({ ...answer, body: JSON.stringify({ errors, data: null }) })
 }

@@ -193,11 +193,12 @@ const isFromBrowser = ({ headers }: FastifyRequest): boolean =>
  * formed; else a partial answer is 294, and one without data has the status of its errors, the
  * greatest of several.
  */
-function responseOf({ isParsed, ...result }: Result, type: string): Responded {
+function responseOf({ isParsed, isUnnamed = false, ...result }: Result, type: string): Responded {
   const errors = result.errors ?? []
   const status = type === JSON_TYPE || errors.length === 0 ? 200 : statusOf(result, errors, isParsed)
   const { data, extensions } = result
-  return { status, contentType: type, body: JSON.stringify({ errors: result.errors, data, extensions }), errors }
+  const body = JSON.stringify({ errors: result.errors, data, extensions })
+  return { status, contentType: type, body, errors, isUnnamed }
 }
 
 function statusOf(result: ExecutionResult, errors: readonly GraphQLError[], isParsed: boolean): number {

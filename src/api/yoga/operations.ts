@@ -13,6 +13,7 @@ import type { Ctx } from '../../core/context.ts'
 import { ServiceError } from '../../core/errors.ts'
 import { costOf } from '../execution/cost.ts'
 import { maskResult, toServiceError } from '../execution/errors.ts'
+import { showsUnnamed } from '../execution/unnamed.ts'
 import type { Params } from '../execution/params.ts'
 import { schema } from '../execution/schema.ts'
 import { markOwn } from './own.ts'
@@ -37,6 +38,8 @@ export type SharedOperation = Omit<Prepared, 'contextValue' | 'subscribe'>
 /** What became of a request. `data` is there if its operation was executed. */
 export interface Result extends ExecutionResult {
   isParsed: boolean
+  /** Of an answer to store: whether it shows readers or their content without an id. */
+  isUnnamed?: boolean
 }
 
 /** Runs a query or mutation of a client within all limits. */
@@ -52,10 +55,11 @@ export async function run(ctx: Ctx, params: Params, { isCostAsked = false } = {}
     return (await enveloped.execute(args)) as ExecutionResult
   }
   const result = maskResult(errors.length > 0 ? { errors } : await execute(), ctx)
+  const isUnnamed = ctx.outcome !== undefined && result.data != null && showsUnnamed(document, operationName)
   // Of a document that is not valid there is no cost.
-  if (!isCostAsked || !isValid(document)) return { ...result, isParsed: true }
+  if (!isCostAsked || !isValid(document)) return { ...result, isParsed: true, isUnnamed }
   const cost = costOf(schema, document, { operationName, variables })
-  return { ...result, extensions: { ...result.extensions, cost }, isParsed: true }
+  return { ...result, extensions: { ...result.extensions, cost }, isParsed: true, isUnnamed }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { takeList } from '../../graphql/budget.ts'
 import { builder } from '../../graphql/builder.ts'
 import { addEnum } from '../../graphql/enum.ts'
 import { DiscussionRef } from '../discussions/graphql.ts'
@@ -77,9 +78,13 @@ const SummaryRef = builder.objectRef<Summary>('AnalyticsSummary').implement({
     from: t.expose('from', { type: 'DateTime', description: 'When the first bucket begins.' }),
     to: t.expose('to', { type: 'DateTime', description: 'When the last bucket ends.' }),
     totals: t.expose('totals', { type: TotalsRef, description: 'The sums over the series.' }),
-    series: t.expose('series', {
+    series: t.field({
       type: [BucketRef],
       description: 'All buckets of the span in order, empty ones too.',
+      resolve: ({ series }, _args, ctx, info) => {
+        takeList(ctx, info, { count: series.length, typeName: 'AnalyticsBucket', argument: '/from' })
+        return series
+      },
     }),
   }),
 })

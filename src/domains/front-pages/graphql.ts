@@ -1,3 +1,4 @@
+import { upToBudget } from '../../graphql/budget.ts'
 import { builder } from '../../graphql/builder.ts'
 import { addEnum } from '../../graphql/enum.ts'
 import { shapedBy } from '../../graphql/shape.ts'
@@ -31,7 +32,8 @@ builder.queryField('latestComments', (t) =>
       "Returns the newest approved comments over the tenant's discussions, newest first. Of the newest " +
       `${SEARCHED_LATEST} comments in any state: the list may be short while a flood waits for approval. It is at most some seconds old.`,
     args: { limit: t.arg.int({ ...limitArg, description: 'The number of comments, 1 to 50.' }) },
-    resolve: (_root, args, ctx) => listLatestComments(ctx, args),
+    resolve: async (_root, args, ctx, info) =>
+      upToBudget(ctx, info, 'LatestComment', await listLatestComments(ctx, args)),
   }),
 )
 

@@ -43,6 +43,8 @@ export interface OutgoingResponse {
   body: string
   /** Replaces raw secrets in the stored body. Without it, their member is left out. */
   blank?: null
+  /** Whether it shows readers or their content without an id, by which an erasure finds it. */
+  isUnnamed?: boolean
 }
 
 /** What is stored of a long answer, and of one that is of use only for a time. */
@@ -51,8 +53,8 @@ export interface Outcomes {
   note(): Outcome & { endsAt: number; text(): string }
   /** Answers by the text of what was noted, and by what is there now. */
   replay(ctx: Ctx, text: string): Outcome
-  /** The body of the first answer, with what its replay has made again from the body of that. */
-  renew(text: string, first: string, again: string): string
+  /** The answer `again` of a replay, with what is still of use of the body of the first one. */
+  renew(text: string, first: string, again: OutgoingResponse): OutgoingResponse
 }
 
 /**
@@ -73,11 +75,11 @@ export class Undecided extends Error {
  * does with the app of its context commits together with its answer, or not at all. Raw secrets are
  * only in the first answer: they are not stored, and a replay leaves them out. A refusal (4xx
  * except 429) is stored like an answer. Anything else that `run` throws is rethrown, and leaves
- * nothing behind. Of an answer over 64 KiB the ids are stored: for its replay, `run` reads what is
- * there now. An answer with something of use only for a time, such as a ticket, is replayed whole
- * until then; after that `run` makes the ticket again, and the rest is replayed. Throws
- * `validation_failed`, `idempotency_conflict`, `idempotency_in_progress`, and `not_found` for an
- * erased answer.
+ * nothing behind. Of an answer over 64 KiB, and of one that no erasure would find, the ids are
+ * stored: for its replay, `run` reads what is there now. Another answer with something of use only
+ * for a time, such as a ticket, is replayed whole until then; after that `run` makes the ticket
+ * again, and the rest is replayed. Throws `validation_failed`, `idempotency_conflict`,
+ * `idempotency_in_progress`, and `not_found` for an erased answer.
  */
 export async function runOnce(
   ctx: Ctx,
@@ -112,8 +114,7 @@ export async function runOnce(
           const read = { ...ctx, app }
           return run({ ...read, outcome: outcomes.replay(read, text) })
         })
-        const renewed = whole === undefined ? again.body : outcomes.renew(text, whole.body, again.body)
-        return { ...stored, body: renewed, replayed: true }
+        return { ...(whole === undefined ? again : outcomes.renew(text, whole.body, again)), replayed: true }
       }
       const shownSecrets = new Set<string>()
       const erased = new Set<Id>()
@@ -123,9 +124,9 @@ export async function runOnce(
         app.scope?.erasedReaders.forEach((id) => erased.add(id))
         return decided
       }).catch(asRefusal(ctx))
-      const isLong = Buffer.byteLength(answer.body) > MAX_STORED_BYTES
-      const isNoted = isLong || notes.endsAt < Infinity
-      const whole = isLong ? null : withoutSecrets(answer, shownSecrets)
+      const isByIds = answer.isUnnamed === true || Buffer.byteLength(answer.body) > MAX_STORED_BYTES
+      const isNoted = isByIds || notes.endsAt < Infinity
+      const whole = isByIds ? null : withoutSecrets(answer, shownSecrets)
       const noted = (): string => withoutSecrets({ ...answer, body: notes.text() }, shownSecrets)
       const kept = whole === null ? noted() : isNoted ? withWhole(noted(), { until: notes.endsAt, body: whole }) : whole
       await sql.storeRecord(tx, {

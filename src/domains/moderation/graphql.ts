@@ -1,5 +1,7 @@
 import { z } from 'zod'
 
+import { invalid } from '../../core/errors.ts'
+import { upToBudget } from '../../graphql/budget.ts'
 import { builder } from '../../graphql/builder.ts'
 import { addEnum } from '../../graphql/enum.ts'
 import { addMutation } from '../../graphql/mutation.ts'
@@ -95,7 +97,12 @@ const BulkOutcomeRef = builder.objectRef<BulkOutcome>('ModerationOutcome').imple
       nullable: true,
       description: 'The comment after the action. Null if it was refused.',
       extensions: ONLY_WHERE_NAMED,
-      resolve: ({ id, ok }, _args, ctx) => (ok ? findComment(ctx, id) : null),
+      resolve: async ({ id, ok }, _args, ctx, info) => {
+        const comment = ok ? await findComment(ctx, id) : null
+        if (comment !== null && (await upToBudget(ctx, info, 'Comment', [comment])).length === 0)
+          throw invalid('/ids', 'too_long', 'have more texts than an answer may have: ask for the outcomes alone')
+        return comment
+      },
     }),
     decision: t.field({
       type: DecisionRef,

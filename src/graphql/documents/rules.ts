@@ -82,6 +82,7 @@ function limits(context: ValidationContext): ReturnType<ValidationRule> {
   let schemas = 0
   let spreads = 0
   const repeats = new Map<string, number>()
+  const exported = new Map<string, string>()
   const report = (code: string, message: string): void => context.reportError(refusal(code, message))
   const measure = folding(context.getSchema(), context.getDocument(), countsOf)
   return {
@@ -118,6 +119,13 @@ function limits(context: ValidationContext): ReturnType<ValidationRule> {
       if (alias !== undefined && name.value !== '__typename' && isOfIntrospection(context.getParentType())) {
         report('too_many_aliases', 'must have no aliases in the fields of __schema and __type')
       }
+      const parent = context.getParentType()?.name ?? ''
+      if (name.value === 'readerExport' || OF_EXPORT.test(parent)) {
+        const [field, shown] = [`${parent}.${name.value}`, (alias ?? name).value]
+        if ((exported.get(field) ?? shown) !== shown)
+          report('too_many_aliases', `must ask for ${name.value} of an export under one name`)
+        exported.set(field, shown)
+      }
       if (!isIntrospection(name.value)) return
       if (name.value === '__schema' && ++schemas === MAX_SCHEMAS + 1) {
         report('too_many_introspections', 'must ask at most once for __schema')
@@ -132,6 +140,8 @@ function limits(context: ValidationContext): ReturnType<ValidationRule> {
 }
 
 const isIntrospection = (name: string): boolean => name === '__schema' || name === '__type'
+/** Types of the export of a reader. Its lists have no pages: a second name would double them. */
+const OF_EXPORT = /^(ReaderExport$|Exported)/
 const isOfIntrospection = (type: { name: string } | null | undefined): boolean => type?.name.startsWith('__') === true
 
 /** The number of fields in a document that ask for the schema. */

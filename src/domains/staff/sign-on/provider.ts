@@ -134,11 +134,24 @@ export async function finishAt(
     if (claims === undefined) throw new Error('no ID token')
     const isWhole = wantedOf(oidc).every((name) => readClaim(claims, name) !== undefined)
     if (isWhole || client.serverMetadata().userinfo_endpoint === undefined) return claims
-    return { ...(await openid.fetchUserInfo(client, tokens.access_token, claims.sub)), ...claims }
+    return joined(claims, await openid.fetchUserInfo(client, tokens.access_token, claims.sub))
   } catch (error) {
     throw refuseSignOn('provider_failed', error)
   }
 }
+
+/**
+ * The claims of the ID token, and what the provider answers beside them. An address and whether it
+ * is verified come from one of both, if one has them: the two may name different addresses.
+ */
+export function joined(claims: Claims, info: Claims): Claims {
+  const { email, email_verified: isVerified } =
+    hasVerified(claims) || !hasVerified(info) ? { ...info, ...claims } : info
+  return { ...info, ...claims, email, email_verified: isVerified }
+}
+
+const hasVerified = ({ email, email_verified: isVerified }: Claims): boolean =>
+  email !== undefined && isVerified !== undefined
 
 const scopesFor = ({ scopes_supported: known }: ServerMetadata, { roleClaim }: OidcSettings): string[] =>
   roleClaim === GROUPS && known?.includes(GROUPS) === true ? [...SCOPES, GROUPS] : SCOPES
