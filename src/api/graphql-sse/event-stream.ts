@@ -8,7 +8,7 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
-import { headersOf, requireTurn } from '../../live/streams/outlet.ts'
+import { headersOf } from '../../live/streams/outlet.ts'
 import { SourceStream } from '../../live/source-stream.ts'
 import { maskResult, toServiceError } from '../execution/errors.ts'
 import { asksFor } from '../execution/params.ts'
@@ -144,7 +144,6 @@ export function createEventStreams(app: App): EventStreams {
       body = opened
       endings.push(await far.serve(token, (caller, operation) => perform(token, shared, caller, operation)))
       if (isEnded) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
-      requireTurn(reply.raw)
       const onTaken = (chunk: string | Uint8Array): void => {
         if (isResult(chunk)) shared.gate.leave()
       }
@@ -187,13 +186,6 @@ export function createEventStreams(app: App): EventStreams {
         .code(init.status)
         .headers(init.headers ?? {})
         .send(body)
-    }
-    try {
-      requireTurn(reply.raw)
-    } catch (error) {
-      await body.return()
-      place.shared.close()
-      throw error
     }
     const response = beginStream(reply, init.status, init.headers ?? {})
     const onTaken = (chunk: string | Uint8Array): void => {
@@ -275,12 +267,6 @@ const isResult = (chunk: string | Uint8Array): boolean => typeof chunk === 'stri
 function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<SseContext['begun']>): FastifyReply {
   const headers = headersOf(reply.getHeaders())
   const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
-  try {
-    requireTurn(reply.raw)
-  } catch (error) {
-    begun.source.leave()
-    throw error
-  }
   reply.hijack()
   new Subscriber(reply.raw, begun, { heartbeatMs, onCut: hubOf(app).onCut }).open(headers)
   return reply
