@@ -111,10 +111,11 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   askForBodies(server)
   if (app.log.isLevelEnabled('debug')) logRequests(server, app)
   surviveAccept(server, app)
-  limitTimes(server.server, timesOf(app.settings))
+  const exemptStream = limitTimes(server.server, timesOf(app.settings))
   const [countStream, endTrace] = [limitConnections(server.server, app), traceRequests(server, app)]
   measureRequests(server, app, (request, reply) => {
     countStream(request, reply)
+    exemptStream(reply.raw)
     endTrace(request, reply)
   })
   refuseUntilSetUp(server, app)
