@@ -109,8 +109,16 @@ export function createEventStreams(app: App): EventStreams {
     ctx: Ctx,
     operation: OperationRequest,
   ): Promise<Answer> => {
-    const request = sseRequest(operation, { ctx, token, shared, begun: null })
-    const [body, { status, headers = {}, ...init }] = await shared.run(() => handle(request))
+    const place = { ctx, token, shared, begun: null }
+    const request = sseRequest(operation, place)
+    const isNew = operation.method === 'POST'
+    const run = () => handle(request)
+    const running = isNew ? shared.runInTurn(run) : shared.run(run)
+    const [body, { status, headers = {}, ...init }] = await running.catch(async (error: unknown) => {
+      // The library would keep its id, and refuse a second try.
+      if (isNew) await handle(sseRequest(endingOf(operation), place))
+      throw error
+    })
     if (status >= 400) throw refusalOf(request, { status, headers, ...init })
     return { status, headers, body: typeof body === 'string' ? body : null }
   }
@@ -162,6 +170,7 @@ export function createEventStreams(app: App): EventStreams {
     const reservation = reservationOf(ctx, token)
     if (reservation === null) throw noStream()
     const operation = operationIn(request)
+    if (operation.method === 'POST') checkOperationId(request.body as RequestParams)
     const shared = connections.get(token)
     if (operation.accept === EVENT_STREAM) {
       if (shared !== undefined) throw notFree()
@@ -236,10 +245,6 @@ function requireFinal(ctx: Ctx, result: unknown): ExecutionResult {
 
 /** Prepares an operation. Throws for one that its connection does not take. */
 function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: RequestParams) {
-  // With the quotes of a text.
-  if (JSON.stringify(params.extensions?.operationId ?? '').length > MAX_OPERATION_ID + 2) {
-    throw invalid('/extensions/operationId', 'too_long', `must have at most ${MAX_OPERATION_ID} characters`)
-  }
   const prepared = prepare(ctx, params)
   if (isSubscription(prepared)) requireShort(params)
   // Its answer comes on the stream, and the cookie comes in the headers of an answer.
@@ -247,6 +252,24 @@ function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: R
     throw invalid('/query', 'not_here', 'must be no mutation: the console sends those to /graphql')
   }
   return prepared
+}
+
+/** The library makes a text of the id, whatever it is. */
+function checkOperationId({ extensions }: RequestParams): void {
+  const id = extensions?.operationId ?? ''
+  if (typeof id !== 'string' && typeof id !== 'number') {
+    throw invalid('/extensions/operationId', 'wrong_type', 'must be a string')
+  }
+  if (String(id).length > MAX_OPERATION_ID) {
+    throw invalid('/extensions/operationId', 'too_long', `must have at most ${MAX_OPERATION_ID} characters`)
+  }
+}
+
+/** The request that ends an operation. */
+function endingOf({ body }: OperationRequest): OperationRequest {
+  const { extensions } = body as unknown as RequestParams
+  const query = new URLSearchParams({ operationId: String(extensions?.operationId) })
+  return { method: 'DELETE', url: `?${query.toString()}`, accept: null, body: null }
 }
 
 /** A document and its variables stay in memory as long as their subscription. */
