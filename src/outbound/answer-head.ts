@@ -47,7 +47,9 @@ export function watchHead(request: ClientRequest, onHead: (head: AnswerHead) => 
     if (before !== undefined) socket.off('data', before)
     const watcher = (chunk: Buffer): void => {
       if (answer?.complete === true) socket.destroy()
-      if (answer !== undefined || length > MAX_HEAD_BYTES) return
+      if (answer !== undefined) return
+      // The parser's limit is for each of the heads, of which informational ones (1xx) never end.
+      if (length > MAX_HEAD_BYTES) return void socket.destroy(tooLong())
       chunks.push(chunk)
       length += chunk.length
     }
@@ -56,6 +58,8 @@ export function watchHead(request: ClientRequest, onHead: (head: AnswerHead) => 
     socket.prependListener('data', watcher)
   })
 }
+
+const tooLong = (): Error => Object.assign(new Error('the head is too long'), { code: 'HPE_HEADER_OVERFLOW' })
 
 /** Such an answer has no body (RFC 9112, 6.3): the bytes that it announces come after its end. */
 function hasBodyOutOfPlace({ statusCode, headers }: IncomingMessage): boolean {
@@ -74,8 +78,8 @@ export function headIn(bytes: Buffer): AnswerHead | null {
   while (from < lines.length) {
     const statusCode = Number(/^HTTP\/1\.\d ([1-5]\d\d)(?!\d)/.exec(lines[from] ?? '')?.[1] ?? 0)
     if (statusCode === 0) return null
-    const blank = lines.findIndex((line, place) => place > from && (line === '' || line === '\r'))
-    const end = blank < 0 ? lines.length : blank
+    let end = from + 1
+    while (end < lines.length && lines[end] !== '' && lines[end] !== '\r') end++
     if (statusCode >= 200) return { statusCode, retryAfter: retryAfterIn(lines.slice(from + 1, end)), headers: {} }
     from = end + 1
   }

@@ -43,6 +43,9 @@ export const resolveHost: Resolve = async (host) => {
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code
 
+/** Node tries one after another. A name may list thousands of addresses of other hosts. */
+const MAX_ADDRESSES = 16
+
 /**
  * The look-up of the shared agents: it connects only to addresses that the rule allows, and only to
  * the checked ones, so that a second answer of a name server cannot replace them.
@@ -51,7 +54,7 @@ export function guardedLookup(isAllowed: AddressRule, resolve: Resolve): LookupF
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (found) => {
-        const allowed = found.filter(({ address }) => isAllowed(address))
+        const allowed = found.filter(({ address }) => isAllowed(address)).slice(0, MAX_ADDRESSES)
         const [first] = allowed
         if (first === undefined) callback(new AddressRefused('no address of this host is allowed'), '', 0)
         else if (options.all === true) callback(null, allowed)

@@ -297,3 +297,18 @@ test('the bus shows neither the token nor what is asked', async () => {
     expect(shown).not.toContain(Buffer.from(secret).toString('base64').slice(2, -4))
   }
 })
+
+test('an operation that could not begin may be tried again by the same id; an id is a text', async () => {
+  const token = await reserve()
+  const seen = await openShared(token)
+  const run = async (query: string, operationId: unknown): Promise<number> => {
+    const headers = { ...named(token), 'content-type': 'application/json' }
+    const body = JSON.stringify({ query, extensions: { operationId } })
+    return (await fetch(at(), { method: 'POST', headers, body })).status
+  }
+  const tooLong = `subscription { discussionEvents(discussionId: "${'x'.repeat(20_000)}") { seq } }`
+  expect(await run(tooLong, 'again')).toBe(422)
+  expect(await run('{ __typename }', 'again')).toBe(202)
+  await vi.waitFor(() => expect(seen.text).toContain('"id":"again"'))
+  expect(await run('{ __typename }', { toString: 1, valueOf: 1 })).toBe(422)
+})

@@ -40,8 +40,8 @@ describe('requests sent before the answer to the previous one', () => {
   test.each([
     ['streams', stream],
     ['subscriptions', subscription],
-  ])('%s behind an open one are refused, and leave nothing behind when the connection dies', async (_name, one) => {
-    const { socket, text } = await open(one().repeat(30))
+  ])('%s behind an open one wait, and leave nothing behind when the connection dies', async (_name, one) => {
+    const { socket, text } = await open(one().repeat(10))
     await vi.waitFor(() => expect(text()).toContain('200 OK'))
     await vi.waitFor(() => expect(sessions().size).toBe(1))
     socket.destroy()
@@ -49,7 +49,7 @@ describe('requests sent before the answer to the previous one', () => {
     expect(hubOf(service.app).counts()).toEqual([])
   })
 
-  test('a reserved stream is refused too, and has no place', async () => {
+  test('a reserved stream waits too, and has no place', async () => {
     const reserve = await fetch(`${service.url}/graphql/stream`, {
       method: 'PUT',
       headers: { 'x-api-key': service.apiKey },
@@ -61,6 +61,34 @@ describe('requests sent before the answer to the previous one', () => {
     await vi.waitFor(() => expect(text()).toContain('event: connected'))
     await vi.waitFor(() => expect(sessions().size).toBe(1))
     socket.destroy()
+    await vi.waitFor(() => expect(sessions().size).toBe(0))
+  })
+
+  test('a write behind an open stream does not run', async () => {
+    const body = JSON.stringify({ externalId: 'behind a stream' })
+    const write = line('/api/v1/discussions').replace('GET', 'POST')
+    const { text } = await open(
+      `${stream()}${write}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    await vi.waitFor(() => expect(text()).toContain('event: connected'))
+    for (let n = 0; n < 5; n++) await service.newDiscussion()
+    expect((await service.call('GET', '/discussions/by-external/behind%20a%20stream')).status).toBe(404)
+  })
+
+  test('of several at once each is answered, in their order', async () => {
+    const paths = ['/healthz', '/api/v1/discussions', '/nothing', '/%', '/healthz']
+    const { text } = await open(paths.map((path) => `${line(path)}\r\n`).join(''))
+    const statuses = (): string[] => [...text().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = '']) => status)
+    await vi.waitFor(() => expect(statuses()).toHaveLength(5))
+    expect(statuses()).toEqual(['200', '200', '404', '404', '200'])
+  })
+
+  test.each(['/healthz', '/%'])('more than 16 of %s behind an open stream close the connection', async (path) => {
+    const { socket, text } = await open(stream() + `${line(path)}\r\n`.repeat(16))
+    await vi.waitFor(() => expect(text()).toContain('event: connected'))
+    const closed = once(socket, 'close')
+    socket.write(`${line(path)}\r\n`)
+    await closed
     await vi.waitFor(() => expect(sessions().size).toBe(0))
   })
 

@@ -130,3 +130,19 @@ test("Node's socket has the answer under way, and a TLS socket the one below it"
   expect(above._parent).toBe(below)
   above.destroy()
 })
+
+test("Node's answer tells by the event socket when its turn comes", async () => {
+  const seen: string[] = []
+  const server = createServer((request, response) => {
+    seen.push(`${request.url} ${response.socket === null ? 'waits' : 'has its turn'}`)
+    response.once('socket', () => seen.push(`${request.url} has its turn`))
+    setImmediate(() => response.end())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  await once(socket.resume(), 'close')
+  expect(seen).toEqual(['/1 has its turn', '/2 waits', '/2 has its turn'])
+  await new Promise((resolve) => server.close(resolve))
+})

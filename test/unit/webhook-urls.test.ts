@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readSettings, type Settings } from '../../src/core/settings/settings.ts'
 import { validate } from '../../src/core/input/validate.ts'
 import { endpointFields } from '../../src/domains/webhooks/input.ts'
+import { guardedLookup } from '../../src/outbound/lookup.ts'
 import { openOutbound } from '../../src/outbound/outbound.ts'
 
 const settingsOf = (env: Record<string, string> = {}): Settings =>
@@ -131,4 +132,14 @@ describe('a port', () => {
   test.each([',', 'https', '1-2-3', '443;80'])('WEBHOOK_ALLOWED_PORTS=%j is refused', (text) => {
     expect(() => settingsOf({ WEBHOOK_ALLOWED_PORTS: text })).toThrow(/^WEBHOOK_ALLOWED_PORTS: /)
   })
+})
+
+test('of a name with thousands of addresses 16 are tried', async () => {
+  const addresses = Array.from({ length: 4000 }, (_, n) => ({ address: `192.0.2.${n % 256}`, family: 4 }))
+  const lookup = guardedLookup(
+    () => true,
+    () => Promise.resolve(addresses),
+  )
+  const found = await new Promise((resolve) => lookup('many.example', { all: true }, (_error, all) => resolve(all)))
+  expect(found).toHaveLength(16)
 })

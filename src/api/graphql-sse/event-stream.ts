@@ -8,7 +8,7 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
-import { headersOf, requireTurn } from '../../live/streams/outlet.ts'
+import { headersOf } from '../../live/streams/outlet.ts'
 import { SourceStream } from '../../live/source-stream.ts'
 import { maskResult, toServiceError } from '../execution/errors.ts'
 import { asksFor } from '../execution/params.ts'
@@ -109,8 +109,16 @@ export function createEventStreams(app: App): EventStreams {
     ctx: Ctx,
     operation: OperationRequest,
   ): Promise<Answer> => {
-    const request = sseRequest(operation, { ctx, token, shared, begun: null })
-    const [body, { status, headers = {}, ...init }] = await shared.run(() => handle(request))
+    const place = { ctx, token, shared, begun: null }
+    const request = sseRequest(operation, place)
+    const isNew = operation.method === 'POST'
+    const run = () => handle(request)
+    const running = isNew ? shared.runInTurn(run) : shared.run(run)
+    const [body, { status, headers = {}, ...init }] = await running.catch(async (error: unknown) => {
+      // The library would keep its id, and refuse a second try.
+      if (isNew) await handle(sseRequest(endingOf(operation), place))
+      throw error
+    })
     if (status >= 400) throw refusalOf(request, { status, headers, ...init })
     return { status, headers, body: typeof body === 'string' ? body : null }
   }
@@ -144,7 +152,6 @@ export function createEventStreams(app: App): EventStreams {
       body = opened
       endings.push(await far.serve(token, (caller, operation) => perform(token, shared, caller, operation)))
       if (isEnded) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
-      requireTurn(reply.raw)
       const onTaken = (chunk: string | Uint8Array): void => {
         if (isResult(chunk)) shared.gate.leave()
       }
@@ -163,6 +170,7 @@ export function createEventStreams(app: App): EventStreams {
     const reservation = reservationOf(ctx, token)
     if (reservation === null) throw noStream()
     const operation = operationIn(request)
+    if (operation.method === 'POST') checkOperationId(request.body as RequestParams)
     const shared = connections.get(token)
     if (operation.accept === EVENT_STREAM) {
       if (shared !== undefined) throw notFree()
@@ -187,13 +195,6 @@ export function createEventStreams(app: App): EventStreams {
         .code(init.status)
         .headers(init.headers ?? {})
         .send(body)
-    }
-    try {
-      requireTurn(reply.raw)
-    } catch (error) {
-      await body.return()
-      place.shared.close()
-      throw error
     }
     const response = beginStream(reply, init.status, init.headers ?? {})
     const onTaken = (chunk: string | Uint8Array): void => {
@@ -244,10 +245,6 @@ function requireFinal(ctx: Ctx, result: unknown): ExecutionResult {
 
 /** Prepares an operation. Throws for one that its connection does not take. */
 function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: RequestParams) {
-  // With the quotes of a text.
-  if (JSON.stringify(params.extensions?.operationId ?? '').length > MAX_OPERATION_ID + 2) {
-    throw invalid('/extensions/operationId', 'too_long', `must have at most ${MAX_OPERATION_ID} characters`)
-  }
   const prepared = prepare(ctx, params)
   if (isSubscription(prepared)) requireShort(params)
   // Its answer comes on the stream, and the cookie comes in the headers of an answer.
@@ -255,6 +252,24 @@ function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: R
     throw invalid('/query', 'not_here', 'must be no mutation: the console sends those to /graphql')
   }
   return prepared
+}
+
+/** The library makes a text of the id, whatever it is. */
+function checkOperationId({ extensions }: RequestParams): void {
+  const id = extensions?.operationId ?? ''
+  if (typeof id !== 'string' && typeof id !== 'number') {
+    throw invalid('/extensions/operationId', 'wrong_type', 'must be a string')
+  }
+  if (String(id).length > MAX_OPERATION_ID) {
+    throw invalid('/extensions/operationId', 'too_long', `must have at most ${MAX_OPERATION_ID} characters`)
+  }
+}
+
+/** The request that ends an operation. */
+function endingOf({ body }: OperationRequest): OperationRequest {
+  const { extensions } = body as unknown as RequestParams
+  const query = new URLSearchParams({ operationId: String(extensions?.operationId) })
+  return { method: 'DELETE', url: `?${query.toString()}`, accept: null, body: null }
 }
 
 /** A document and its variables stay in memory as long as their subscription. */
@@ -275,12 +290,6 @@ const isResult = (chunk: string | Uint8Array): boolean => typeof chunk === 'stri
 function openSubscriber(app: App, reply: FastifyReply, begun: NonNullable<SseContext['begun']>): FastifyReply {
   const headers = headersOf(reply.getHeaders())
   const heartbeatMs = app.settings.STREAM_HEARTBEAT_SECONDS * 1000
-  try {
-    requireTurn(reply.raw)
-  } catch (error) {
-    begun.source.leave()
-    throw error
-  }
   reply.hijack()
   new Subscriber(reply.raw, begun, { heartbeatMs, onCut: hubOf(app).onCut }).open(headers)
   return reply

@@ -32,7 +32,17 @@ export class SharedConnection {
       return await operation()
     } finally {
       if (--this.#underWay === 0) this.#settling.splice(0).forEach((wake) => wake())
+      this.gate.wake()
     }
+  }
+
+  /**
+   * The same for an operation with a result: it begins once the client has taken earlier ones. A
+   * result may have 2 MB.
+   */
+  async runInTurn<T>(operation: () => Promise<T>): Promise<T> {
+    while (!this.#isOver && this.#underWay + this.gate.held >= MAX_WAITING) await this.gate.changed()
+    return this.run(operation)
   }
 
   /**
@@ -70,22 +80,40 @@ const MAX_WAITING = 16
 /** Holds results back until the client has taken the earlier ones. */
 export class Gate {
   #waiting = 0
+  /** Those that wait for room behind them. */
+  #behind = 0
   #isOpen = true
   #wake: (() => void)[] = []
 
+  /** The results that the client has not taken. */
+  get held(): number {
+    return this.#waiting + this.#behind
+  }
+
   async enter(): Promise<void> {
-    while (this.#waiting >= MAX_WAITING && this.#isOpen) await new Promise<void>((resolve) => this.#wake.push(resolve))
+    this.#behind++
+    while (this.#waiting >= MAX_WAITING && this.#isOpen) await this.changed()
+    this.#behind--
     this.#waiting++
   }
 
   leave(): void {
     this.#waiting--
-    this.#wake.splice(0).forEach((wake) => wake())
+    this.wake()
   }
 
   /** The connection has closed: waiting results continue, and end. */
   close(): void {
     this.#isOpen = false
+    this.wake()
+  }
+
+  /** Resolves when there may be room. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => this.#wake.push(resolve))
+  }
+
+  wake(): void {
     this.#wake.splice(0).forEach((wake) => wake())
   }
 }

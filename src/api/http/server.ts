@@ -44,6 +44,7 @@ import { registerSites } from './sites/sites.ts'
 import { registerStream } from './stream.ts'
 import { registerUploadPart } from './upload-part.ts'
 import { limitTimes, timesOf } from './sockets/timeouts.ts'
+import { takeTurns } from './sockets/turns.ts'
 import { traceRequests } from './tracing.ts'
 import { registerWidget } from './site/widget.ts'
 
@@ -91,6 +92,7 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   })
   server.decorateRequest('ctx')
   server.decorateRequest('rawBody')
+  takeTurns(server)
   server.addHook('onListen', (done) => {
     const address = server.server.address()
     if (typeof address === 'object' && address !== null) listensOn(app, address.port)
@@ -109,10 +111,11 @@ export async function createServer(app: App): Promise<FastifyInstance> {
   askForBodies(server)
   if (app.log.isLevelEnabled('debug')) logRequests(server, app)
   surviveAccept(server, app)
-  limitTimes(server.server, timesOf(app.settings))
+  const exemptStream = limitTimes(server.server, timesOf(app.settings))
   const [countStream, endTrace] = [limitConnections(server.server, app), traceRequests(server, app)]
   measureRequests(server, app, (request, reply) => {
     countStream(request, reply)
+    exemptStream(reply.raw)
     endTrace(request, reply)
   })
   refuseUntilSetUp(server, app)

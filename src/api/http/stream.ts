@@ -22,7 +22,7 @@ import { ConnectionOfSeveral } from '../../live/connection-of-several.ts'
 import { Cursors } from '../../live/streams/cursor.ts'
 import { type Hub, hubOf, type JoinRequest } from '../../live/hub.ts'
 import { joinSeveral } from '../../live/join-several.ts'
-import { type Headers, headersOf, requireTurn } from '../../live/streams/outlet.ts'
+import { type Headers, headersOf } from '../../live/streams/outlet.ts'
 import { presenceOf } from '../../domains/tickets/presence.ts'
 import { checkTicketAge, readTicket, type Ticket } from '../../live/tickets.ts'
 import { discussionsOf } from '../../domains/sites/pages.ts'
@@ -140,7 +140,6 @@ async function openStream(
     const { replayed, open } = await stream.join({ viewer, lastEventId, window: tenant.settings.stream })
     const charge = use === null ? undefined : chargeReplayOfTicket(app, use, replayed)
     if (connection.isOver) throw new ServiceError('unavailable', { retryAfterSeconds: 1 })
-    requireTurn(reply.raw)
     reply.hijack()
     open(headers, charge)
     forgetRequest(request)

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 
-import { ServiceError } from '../../core/errors.ts'
 import { type Chunk, frame, type Framed } from './chunk.ts'
 import { GZIP_HEAD, GzipSums } from './deflate.ts'
 import { HEARTBEAT } from './frames.ts'
@@ -109,17 +108,6 @@ export function mayBreakOff(response: ServerResponse): void {
   const { httpVersion, headers } = response.req
   // HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
   if (httpVersion === '1.1' && !/close/i.test(headers.connection ?? '')) response.shouldKeepAlive = true
-}
-
-/**
- * Throws `unavailable` if the answer waits behind another one on its connection (HTTP/1.1
- * pipelining): that one may be a stream of minutes, and meanwhile the end of the connection would
- * go unnoticed.
- */
-export function requireTurn(response: ServerResponse): void {
-  if (response.socket !== null || isClosed(response)) return
-  const detail = 'A stream is not opened behind another answer on its connection.'
-  throw new ServiceError('unavailable', { detail, retryAfterSeconds: 1 })
 }
 
 /**

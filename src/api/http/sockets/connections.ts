@@ -14,8 +14,8 @@ const UNUSED_MS = 1000
 const QUIET_MS = 200
 
 interface Connection {
-  /** Requests under way. */
-  requests: number
+  /** Answers under way. Node tells nothing of those that wait when their connection closes. */
+  answers: Set<ServerResponse>
   idleSince: number
   /** What it had carried then: more of it is a request that is on its way. */
   bytesRead: number
@@ -40,7 +40,6 @@ export interface Connections {
 /** Tracks the connections of a server. It closes idle ones by itself no longer. */
 export function watchConnections(server: Server): Connections {
   const sockets = new Map<Socket, Connection>()
-  const answers = new Set<ServerResponse>()
   const sessions = new Set<ServerHttp2Session>()
   let isRetiring = false
 
@@ -48,7 +47,7 @@ export function watchConnections(server: Server): Connections {
   server.closeIdleConnections = () => undefined
 
   server.on('connection', (socket: Socket) => {
-    sockets.set(socket, { requests: 0, idleSince: performance.now(), bytesRead: 0 })
+    sockets.set(socket, { answers: new Set(), idleSince: performance.now(), bytesRead: 0 })
     socket.once('close', () => sockets.delete(socket))
   })
   // Before the handler, which may answer at once.
@@ -56,13 +55,13 @@ export function watchConnections(server: Server): Connections {
     // HTTP/2 has no such header.
     if (request.httpVersionMajor > 1) return
     if (isRetiring) response.shouldKeepAlive = false
-    answers.add(response)
     const socket = rawOf(request.socket)
     const connection = sockets.get(socket)
-    if (connection !== undefined) connection.requests++
+    if (connection === undefined) return
+    connection.answers.add(response)
     response.once('close', () => {
-      answers.delete(response)
-      if (connection === undefined || --connection.requests > 0) return
+      connection.answers.delete(response)
+      if (connection.answers.size > 0) return
       Object.assign(connection, { idleSince: performance.now(), bytesRead: socket.bytesRead })
     })
   })
@@ -75,8 +74,8 @@ export function watchConnections(server: Server): Connections {
   })
 
   const isIdle = (socket: Socket, connection: Connection, idleMs: number): boolean => {
-    const { requests, idleSince, bytesRead } = connection
-    if (requests > 0 || socket.bytesRead !== bytesRead) return false
+    const { answers, idleSince, bytesRead } = connection
+    if (answers.size > 0 || socket.bytesRead !== bytesRead) return false
     return performance.now() - idleSince >= (bytesRead === 0 ? Math.max(idleMs, UNUSED_MS) : idleMs)
   }
 
@@ -90,7 +89,7 @@ export function watchConnections(server: Server): Connections {
   return {
     retire() {
       isRetiring = true
-      for (const answer of answers) answer.shouldKeepAlive = false
+      for (const { answers } of sockets.values()) for (const answer of answers) answer.shouldKeepAlive = false
       for (const session of sessions) session.close()
     },
     async drain(closed, { idleMs, withinMs }) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { constants, type Http2SecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
@@ -14,6 +14,12 @@ import type { Settings } from '../../../core/settings/settings.ts'
 const KEEP_ALIVE_MS = 65_000
 /** How long an ending connection stays, so that its client can read the last answer. */
 const LINGER_MS = 500
+
+/**
+ * What the clients of a process may leave unread of its answers. Only slow ones count, because the
+ * system takes some 100 KB of each answer at once.
+ */
+const MAX_UNREAD_BYTES = 256 * 1024 * 1024
 
 interface Times {
   headersMs: number
@@ -34,9 +40,9 @@ export const timesOf = (settings: Settings): Times => ({
 /**
  * Ends slow requests and answers on a server that does not listen yet: headers and bodies that
  * arrive too slowly, answers that are not read. Node itself limits the first two over HTTP/1.1
- * only.
+ * only. Call the result for each event stream: it has bounds of its own.
  */
-export function limitTimes(server: Server, times: Times): void {
+export function limitTimes(server: Server, times: Times): (stream: ServerResponse) => void {
   const { headersMs, requestMs, responseMs } = times
   const everyMs = lookEveryMs(times)
   Object.assign(server, {
@@ -57,27 +63,60 @@ export function limitTimes(server: Server, times: Times): void {
     sessions.look(now)
   }, everyMs).unref()
   server.once('close', () => clearInterval(timer))
+  return (stream) => answers.exempt(stream)
 }
 
-/** Ends connections that have had unsent data at every check for too long. */
+interface Watched {
+  end: () => void
+  /** Null without unsent data. */
+  busySince: number | null
+  isStream: boolean
+}
+
+/**
+ * Ends connections that have had unsent data at every check for too long; the longest first while
+ * all of them have too much.
+ */
 class Answers {
   readonly #maxMs: number
-  readonly #watched = new Map<Writable, { end: () => void; busySince: number | null }>()
+  readonly #watched = new Map<Writable, Watched>()
 
   constructor(maxMs: number) {
     this.#maxMs = maxMs
   }
 
   watch(out: Writable, end: () => void): void {
-    this.#watched.set(out, { end, busySince: null })
+    this.#watched.set(out, { end, busySince: null, isStream: false })
     out.once('close', () => this.#watched.delete(out))
   }
 
+  exempt(response: ServerResponse): void {
+    const { stream, socket } = response as { stream?: Writable; socket: Writable | null }
+    const one = this.#watched.get(stream ?? socket ?? response)
+    if (one === undefined) return
+    one.isStream = true
+    response.once('close', () => (one.isStream = false))
+  }
+
   look(now: number): void {
+    let unread = 0
     for (const [out, one] of this.#watched) {
       if (out.writableLength === 0) one.busySince = null
       else one.busySince ??= now
+      if (!one.isStream) unread += out.writableLength
       if (one.busySince !== null && now - one.busySince > this.#maxMs) one.end()
+    }
+    if (unread > MAX_UNREAD_BYTES) this.#endSlowest(unread - MAX_UNREAD_BYTES)
+  }
+
+  #endSlowest(bytes: number): void {
+    const slow = [...this.#watched].filter(([out, { isStream }]) => !isStream && out.writableLength > 0)
+    slow.sort(([, a], [, b]) => (a.busySince ?? 0) - (b.busySince ?? 0))
+    let left = bytes
+    for (const [out, { end }] of slow) {
+      if (left <= 0) return
+      left -= out.writableLength
+      end()
     }
   }
 }
