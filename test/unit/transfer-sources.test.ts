@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
@@ -371,6 +371,7 @@ describe('isso', () => {
 
   test.each([
     '"id" INTEGER, "uri" TEXT UNIQUE, "title" TEXT, PRIMARY KEY("id" AUTOINCREMENT)',
+    "'id' INTEGER, 'uri' TEXT, title TEXT, PRIMARY KEY ('id')",
     '[id] INTEGER, uri TEXT, title TEXT, CONSTRAINT of_threads PRIMARY KEY ([id])',
     'id INTEGER NOT NULL PRIMARY KEY, uri TEXT, title TEXT',
     'id INTEGER PRIMARY KEY DESC, uri TEXT, title TEXT',
@@ -388,6 +389,24 @@ describe('isso', () => {
       { id: 12, uri: '/b' },
     ])
   })
+
+  test.each(['--', '/*', 'a -- b /* c */', "it''s, AS (", "''--''", 'PRIMARY KEY) GENERATED'])(
+    'reads a text in the statement of a table as a text: %s',
+    async (quoted) => {
+      const path = join(folder, 'quoted.db')
+      rmSync(path, { force: true })
+      const database = new sqlite.Database(path)
+      database.exec(`CREATE TABLE threads (title TEXT DEFAULT '${quoted}', "a -- /* b" TEXT, -- it's a comment
+        id INTEGER PRIMARY KEY /* of 'threads */); INSERT INTO threads (id) VALUES (7);
+        ALTER TABLE threads ADD COLUMN uri TEXT DEFAULT '${quoted}'`)
+      database.close()
+      const read: unknown[] = []
+      const reading = SqliteFile.reading(path, (opened) => opened.rowsOf('threads', ['id', 'uri', 'title']))
+      for await (const { values } of reading) read.push(values)
+      const text = quoted.replaceAll("''", "'")
+      expect(read).toEqual([{ id: 7, uri: text, title: text }])
+    },
+  )
 
   test('reads at most so many blocks of an upload', async () => {
     const path = join(folder, 'blocks.db')
