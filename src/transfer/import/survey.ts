@@ -1,4 +1,5 @@
 import { MAX_DEPTH } from '../../core/settings/tenant.ts'
+import { SourceError } from '../item.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
 import {
@@ -50,6 +51,7 @@ class Column {
  */
 export class Survey {
   private readonly numbers = new KeyNumbers()
+  private readonly most: number
   private readonly fates = new Column()
   /**
    * For comments and pages: the number of the page's external id. For readers: of their own. For a
@@ -68,8 +70,15 @@ export class Survey {
   /** For a comment: the number of its author or of their external id, plus 1. */
   private readonly authors = new Column()
 
+  /** Of a file with more than `most` items, readers' and pages' external ids, it throws SourceError. */
+  constructor(most = Infinity) {
+    this.most = most
+  }
+
   private numberOf(key: Key): number {
-    return this.numbers.add(key).number
+    const { number } = this.numbers.add(key)
+    if (number >= this.most) throw new SourceError('it has too many items for an upload: import it at the command line')
+    return number
   }
 
   private nameOf(kind: 'reader' | 'discussion', externalId: string): number {
