@@ -70,7 +70,7 @@ export class Survey {
   /** For a comment: the number of its author or of their external id, plus 1. */
   private readonly authors = new Column()
 
-  /** Of a file with more than `most` items, readers' and pages' external ids, it throws SourceError. */
+  /** It throws SourceError once it has more than `most` keys: of items, names and pairs. */
   constructor(most = Infinity) {
     this.most = most
   }
