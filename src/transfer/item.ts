@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { hasAtMostValues } from '../core/input/json-shape.ts'
 import { integer } from '../core/input/schemas.ts'
 import { reachOf } from '../core/input/validate.ts'
 import { badgeId, MAX_BADGES } from '../core/settings/tenant.ts'
@@ -310,6 +311,17 @@ const ITEMS = [
 export const KINDS = ITEMS.map(({ shape }) => shape.kind.value)
 
 export const item = z.discriminatedUnion('kind', ITEMS, `must be one of ${KINDS.join(', ')}`)
+
+/**
+ * The most values in an item, far more than a comment system writes. A line of 4 MB may have two
+ * million, and the check of each takes some microseconds, in which the process does nothing
+ * else.
+ */
+const MAX_VALUES = 20_000
+
+/** Why an item is not checked at all; null if it is. */
+export const tooMuchIn = (item: unknown): string | null =>
+  hasAtMostValues(item, MAX_VALUES) ? null : `has more than ${MAX_VALUES} values`
 
 /** The most characters of a field's name in a message. */
 const MAX_NAME = 50

@@ -155,6 +155,23 @@ describeInBrowser('guests in the widget', () => {
     await confirm(await guests.site.visit(await linkTo(email)))
   })
 
+  test('no Post button is there while the page loads for a guest who has confirmed', async () => {
+    const email = newEmail()
+    const typing = await ask(newPath(), email)
+    await typing.page.close()
+    const confirming = await guests.site.visit(await linkTo(email))
+    await confirming.button('Confirm').waitFor()
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await confirming.page.route('**/thread?*', (route) => held.then(() => route.continue()))
+    await confirming.button('Confirm').click()
+    await confirming.button('Confirm').waitFor({ state: 'detached' })
+    expect([await textIn(confirming), await confirming.button('Post').count()]).toEqual(['My words', 0])
+    release()
+    await confirming.button('Post').click()
+    await confirming.sees(/Gia Ferro[^]*My words/)
+  })
+
   test("a page's own reader can post with a link open, and reads why it is refused", async () => {
     const reader = await guests.site.visit(newPath(), async (page) => {
       await page.route('**/thread?*', async (route) => {

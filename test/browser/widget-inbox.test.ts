@@ -1,7 +1,13 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+
 import { expect, test, vi } from 'vitest'
 
+import { ROOT } from '../../src/core/process/root.ts'
 import { describeInBrowser } from '../harness/browser.ts'
 import { newArticle, type ReadOptions, useNewspaper, WAIT, type Window } from '../harness/widget.ts'
+
+const LANGUAGES = readdirSync(join(ROOT, 'src/clients/widget/languages')).map((file) => file.slice(0, -'.ts'.length))
 
 describeInBrowser('notifications and mentions in the widget', () => {
   const paper = useNewspaper()
@@ -45,6 +51,19 @@ describeInBrowser('notifications and mentions in the widget', () => {
     await inbox(ann).waitFor({ state: 'detached' })
     await vi.waitFor(async () => expect(await unread('ann')).toBe(0), WAIT)
     expect(await bell(ann).getAttribute('aria-label')).toBe('Notifications')
+  })
+
+  test.each(LANGUAGES)('the head of the thread is one line on a phone: %s', async (lang) => {
+    const article = newArticle()
+    for (let n = 0; n < 2; n++) await paper.post(article, 'ann', `Comment ${n}`)
+    const ann = await paper.read(article, { as: 'ann', width: 360, query: `lang=${lang}` })
+    await ann.thread.locator('.bell button').last().waitFor()
+    const middles = await ann.thread
+      .locator('.header h2, .header select, .bell button')
+      .evaluateAll((all) => all.map((each) => each.getBoundingClientRect()).map(({ top, height }) => top + height / 2))
+    expect(middles.length).toBe(4)
+    for (const middle of middles) expect(Math.abs(middle - middles[0]!)).toBeLessThan(8)
+    expect(await ann.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
   })
 
   test('the list reads on, marks all as read, and leads to other pages; Escape closes it', async () => {

@@ -228,16 +228,43 @@ describe('closesAt of a discussion', () => {
     expect((await read(id)).state).toBe('open')
   })
 
-  test('that was moved after a worker had found it due does not lock it', async () => {
+  test('that was moved, or whose days were, after a worker had found it due does not lock it', async () => {
     const id = await service.newDiscussion()
-    const due = { tenantId: service.tenant.id, id, closesAt: at(FAR) }
-    const close = () => service.app.db.transaction((sql) => closeDue(sql, due, { kind: 'system' }, at(FAR, DAY_MS)))
-    for (const closesAt of [at(FAR, 1).toISOString(), null]) {
-      await change(id, { closesAt })
+    const close = () =>
+      service.app.db.transaction((sql) =>
+        closeDue(sql, { tenantId: service.tenant.id, id }, { kind: 'system' }, at(FAR)),
+      )
+    for (const autoCloseDays of [1, null]) {
+      await setTenant({ autoCloseDays })
+      await change(id, { closesAt: at(FAR, 1).toISOString() })
       expect(await close()).toBeNull()
     }
+    await change(id, { closesAt: null })
+    expect(await close()).toBeNull()
     await change(id, { closesAt: FAR })
     expect(await close()).not.toBeNull()
+  })
+
+  test.each([
+    ['closesAt', REACH, null],
+    ['autoCloseDays', unnamed("UPDATE discussions SET created_at = now() - interval '2 days' WHERE id = $1"), 1],
+  ])('an unlock between its %s and the worker’s lock holds', async (_time, reach, autoCloseDays) => {
+    await setTenant({ autoCloseDays })
+    const [open, locked] = [await service.newDiscussion(), await service.newDiscussion()]
+    await service.call('POST', `/discussions/${locked}/lock`, { headers: moderator })
+    for (const id of [open, locked]) {
+      await service.app.db.query(reach, [id])
+      const { status, json } = await service.call('POST', `/discussions/${id}/unlock`, { headers: moderator })
+      expect([status, json]).toMatchObject([200, { state: 'open', lastEventId: '2' }])
+      expect((await comment(id, { body: 'open again' })).status).toBe(201)
+      await closeAll()
+      expect((await read(id)).state).toBe('open')
+    }
+    const LOCK = 'discussion_locked'
+    const unlock = { type: 'discussion_unlocked', actor: { kind: 'moderator' } }
+    expect((await eventsOf(open)).slice(0, 2)).toEqual([{ type: LOCK, actor: { kind: 'system' } }, unlock])
+    expect((await eventsOf(locked)).slice(0, 2)).toEqual([{ type: LOCK, actor: { kind: 'moderator' } }, unlock])
+    await setTenant({ autoCloseDays: null })
   })
 
   test('of an archived discussion is never reached', async () => {

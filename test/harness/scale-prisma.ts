@@ -566,8 +566,10 @@ const ASKS: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
     await removeInserted(sql, w.id('tenant'), [w.id('alias', w.readers)])
     await findAuditEntries(app.prisma, w.id('tenant'), w.ids('audit', 50))
   },
-  'the readers of a rehearsal': ({ app, w }) =>
-    findNamed(app, w.id('tenant'), 'reader', ['reader-7', 'nobody'], w.ids('reader', 50)),
+  'the readers and pages of a rehearsal': async ({ app, w }) => {
+    await findNamed(app, w.id('tenant'), 'reader', ['reader-7', 'nobody'], w.ids('reader', 50))
+    await findNamed(app, w.id('tenant'), 'discussion', ['nobody'], w.ids('discussion', 20))
+  },
   'a reader who moves in imports': ({ sql, w }) =>
     moveReaderItems(sql, w.id('tenant'), w.id('reader', 0), w.id('reader', 1)),
   'a reader whom imports refuse': async ({ sql, w }) => {

@@ -149,12 +149,13 @@ describe('the former readers of an export', () => {
     imports.service.call('DELETE', `/readers/${id}`, { headers: { 'x-api-key': apiKey } })
 
   /** Rehearses an import and runs it: both say the same. */
-  async function rehearseAndImport(tenant: TestTenant, items: readonly Item[]): Promise<ImportReport> {
+  async function rehearseAndImport(tenant: TestTenant, items: readonly Item[], as?: string): Promise<ImportReport> {
     const path = fileOf(items)
-    const rehearsed = await rehearseImport(imports.service.app, tenant.tenant.id, { source: 'jsonl', path })
-    const report = await importPath(tenant, path)
-    const said = ({ counts, changed, refused }: Pick<ImportReport, 'counts' | 'changed' | 'refused'>) => ({
+    const rehearsed = await rehearseImport(imports.service.app, tenant.tenant.id, { source: 'jsonl', path, as })
+    const report = await importPath(tenant, path, { as })
+    const said = ({ counts, already, changed, refused }: Omit<ImportReport, 'id' | 'file'>) => ({
       counts,
+      already,
       found: [...changed.first, ...refused.first].map(({ place, reason }) => `${place} ${reason}`).sort(),
     })
     expect(said(rehearsed)).toEqual(said(report))
@@ -186,6 +187,49 @@ describe('the former readers of an export', () => {
     ]
     expect(await rehearseAndImport(tenant, before)).toMatchObject({ counts: { discussions: 1, comments: 1 } })
     expect(await authorsOf(tenant)).toEqual([ids.ann])
+  })
+
+  test('report and react as the reader who stays, in a file and in the tenant', async () => {
+    const tenant = await addTenant()
+    const first: Item[] = [
+      header,
+      ANN,
+      reader(ids.ben, { externalId: 'ben' }),
+      page('p'),
+      comment('1', 1, { authorId: ids.ann }),
+      comment('2', 2, { authorId: ids.ben }),
+      comment('3', 3, { authorId: ids.old }),
+    ]
+    const of = (readerId: string, second: number): Item[] => [
+      ...['1', '2', '3'].map((id) => {
+        return { kind: 'report', commentId: id, readerId, reason: 'spam', createdAt: at(second) } as const
+      }),
+      { kind: 'reaction', commentId: '2', readerId, type: 'like', createdAt: at(second) },
+    ]
+    const byAll = [ids.ann, ids.older, ids.old].flatMap((id, n) => of(id, 20 + n))
+    const inFile = await rehearseAndImport(tenant, [...first, ...byAll])
+    expect(inFile).toMatchObject({ counts: { comments: 3, reports: 1, reactions: 1 }, already: 4 })
+    expect(inFile.refused.total).toBe(6)
+    const byName = [
+      reader('x', { externalId: 'old' }),
+      reader('y', { externalId: 'ann' }),
+      page('p'),
+      comment('4', 4, { authorId: 'x' }),
+      { kind: 'report', commentId: '4', readerId: 'y', reason: 'spam', createdAt: at(30) },
+    ] satisfies Item[]
+    expect(await rehearseAndImport(tenant, byName, 'other')).toMatchObject({ refused: { total: 1 } })
+  })
+
+  test('and former external ids of pages lead to the same comments in a rehearsal and an import', async () => {
+    const tenant = await addTenant()
+    const [pageId, above] = [newId(), newId()]
+    const before = [header, ANN, page(pageId), comment(above, 1, { authorId: ids.ann, discussionId: pageId })]
+    await importInto(tenant, before)
+    const headers = { 'x-api-key': tenant.apiKey }
+    await imports.service.ok('PATCH', `/discussions/${pageId}`, { externalId: 'now' }, headers)
+    const reply = comment(newId(), 2, { authorId: ids.ann, discussionId: pageId, parentId: above })
+    const { changed, counts } = await rehearseAndImport(tenant, [...before, reply], 'other')
+    expect([changed.total, counts]).toEqual([0, { comments: 1 }])
   })
 
   test('are left out, with their place, if the tenant has their id or external id', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { changesOf } from '../../src/console/pages/audit/changes.ts'
-import { actionWords, fieldWords, kindWords } from '../../src/console/pages/audit/words.ts'
+import { actionWords, fieldWords, kindWords, valueWords } from '../../src/console/pages/audit/words.ts'
 import { AUDIT_ACTIONS } from '../../src/core/audit.ts'
 import table from '../../src/generated/settings.json' with { type: 'json' }
 
@@ -75,4 +75,32 @@ test('a setting is called by its label, and another field by the words of its na
 
 test('every setting has a label in the audit log', () => {
   for (const { path } of table.fields) expect(fieldWords('settings', path), path).toMatch(/^[A-Z]/)
+})
+
+test('a value that is chosen from a list is called as the settings call it', () => {
+  const said = (type: string, before: object, after: object) =>
+    changesOf(before, after, (field, text) => valueWords(type, field, text)).map((change) => [
+      change.before,
+      change.after,
+    ])
+  const modes = [{ moderationMode: 'none' }, { moderationMode: 'pre' }] as const
+  const words = ['Only what a rule holds waits for a moderator', 'Each comment waits for a moderator']
+  expect(said('settings', ...modes)).toEqual([words])
+  expect(said('discussion', { moderationMode: null }, modes[1])).toEqual([['none', words[1]]])
+  expect(said('webhook_endpoint', { policy: { schedule: 'days' } }, { policy: {} })).toEqual([
+    ['Days: ten attempts in some three days', null],
+  ])
+  expect(said('settings', { 'identity.issuer': 'pre' }, { erasureMode: 'of a newer release' })).toEqual([
+    ['pre', null],
+    [null, 'of a newer release'],
+  ])
+})
+
+test('every value of a setting that is chosen from a list has words', () => {
+  for (const { path, values } of table.fields) {
+    for (const { value } of values ?? []) {
+      // Roles are called as in the table of members.
+      if (path !== 'staff.oidc.defaultRole') expect(valueWords('settings', path, value), path).toMatch(/^[A-Z]/)
+    }
+  }
 })

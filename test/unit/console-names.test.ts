@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { namesApart, sharedNames } from '../../src/console/ui/names-apart.ts'
-import { pageName } from '../../src/console/ui/page-name.ts'
+import { pageName, pageNameApart } from '../../src/console/ui/page-name.ts'
 
 test('names that are alike have their external ids behind them', () => {
   const list = [
@@ -33,4 +33,12 @@ test.each([
 ])('a page without a title whose external id is %s is called %s', (externalId, name) => {
   expect(pageName({ title: null, externalId })).toBe(name)
   expect(pageName({ title: 'The bridge', externalId })).toBe('The bridge')
+})
+
+test('pages that have one name are told apart by the host, or by the external id', () => {
+  const [one, other] = ['one', 'other'].map((host) => ({ id: host, externalId: `https://${host}.example/caf%C3%A9` }))
+  expect(sharedNames([one!, other!], pageName)).toEqual(['/café'])
+  expect([one!, other!].map(pageNameApart)).toEqual(['one.example/café', 'other.example/café'])
+  expect(pageNameApart({ title: 'The bridge', externalId: 'a-1' })).toBe('The bridge (a-1)')
+  expect(pageNameApart({ title: null, externalId: '/café' })).toBe('/café')
 })

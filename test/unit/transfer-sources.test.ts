@@ -1,11 +1,13 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 import sqlite from 'node-sqlite3-wasm'
 import { describe, expect, test, vi } from 'vitest'
 
+import { keyOf } from '../../src/domains/imports/keys.ts'
 import { addFindings, NO_FINDINGS } from '../../src/domains/imports/report.ts'
+import { Survey } from '../../src/transfer/import/survey.ts'
 import { item as itemSchema, type Found, type Item, type Source, SourceError } from '../../src/transfer/item.ts'
 import { identifyPage } from '../../src/transfer/pages.ts'
 import { artrans } from '../../src/transfer/sources/artrans.ts'
@@ -14,6 +16,8 @@ import { coral } from '../../src/transfer/sources/coral.ts'
 import { disqus } from '../../src/transfer/sources/disqus.ts'
 import { readBytes } from '../../src/transfer/sources/files.ts'
 import { isso } from '../../src/transfer/sources/isso.ts'
+import { jsonl } from '../../src/transfer/sources/jsonl.ts'
+import { Ids } from '../../src/transfer/sources/people.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
 import { SqliteFile } from '../../src/transfer/sources/sqlite.ts'
 import { Tally } from '../../src/transfer/sources/tally.ts'
@@ -119,6 +123,25 @@ describe('wordpress', () => {
       'from line 107, comment 7 on, 1 trackback is not taken: no reader wrote it here',
     ])
     expect(JSON.stringify(found)).not.toMatch(/198\.51|check-ham|harbour\.jpg/)
+  })
+
+  test('lets comments with a local time wait up to a length', async () => {
+    const comment = (id: number): string =>
+      `<wp:comment><wp:comment_id>${id}</wp:comment_id><wp:comment_date>2015-01-01 14:00:00</wp:comment_date>
+       <wp:comment_content>${'x'.repeat(1_000_000)}</wp:comment_content></wp:comment>`
+    const path = join(folder, 'waiting.xml')
+    const begin = '<rss xmlns:wp="http://wordpress.org/export/1.2/"><channel><item><wp:post_id>1</wp:post_id>'
+    const comments = Array.from({ length: 36 }, (_, n) => comment(n + 1))
+    // The date of the second post tells the offset of those that have waited.
+    const end = `</item><item><wp:post_id>2</wp:post_id><wp:post_date>2015-01-02 12:00:00</wp:post_date>
+      <wp:post_date_gmt>2015-01-02 10:00:00</wp:post_date_gmt></item></channel></rss>`
+    writeFileSync(path, [begin, ...comments, end].join(''))
+    const times: (string | null | undefined)[] = []
+    for await (const found of wordpress.read(path)) {
+      if ('item' in found && found.item.kind === 'comment') times.push(found.item.createdAt)
+    }
+    const [late, waited] = ['2015-01-01T14:00:00.000Z', '2015-01-01T12:00:00.000Z']
+    expect(times).toEqual([...Array.from({ length: 2 }, () => late), ...Array.from({ length: 34 }, () => waited)])
   })
 
   test('takes the offset of a local time from the nearest date, even from a later one in the file', async () => {
@@ -371,6 +394,7 @@ describe('isso', () => {
 
   test.each([
     '"id" INTEGER, "uri" TEXT UNIQUE, "title" TEXT, PRIMARY KEY("id" AUTOINCREMENT)',
+    "'id' INTEGER, 'uri' TEXT, title TEXT, PRIMARY KEY ('id')",
     '[id] INTEGER, uri TEXT, title TEXT, CONSTRAINT of_threads PRIMARY KEY ([id])',
     'id INTEGER NOT NULL PRIMARY KEY, uri TEXT, title TEXT',
     'id INTEGER PRIMARY KEY DESC, uri TEXT, title TEXT',
@@ -388,6 +412,24 @@ describe('isso', () => {
       { id: 12, uri: '/b' },
     ])
   })
+
+  test.each(['--', '/*', 'a -- b /* c */', "it''s, AS (", "''--''", 'PRIMARY KEY) GENERATED'])(
+    'reads a text in the statement of a table as a text: %s',
+    async (quoted) => {
+      const path = join(folder, 'quoted.db')
+      rmSync(path, { force: true })
+      const database = new sqlite.Database(path)
+      database.exec(`CREATE TABLE threads (title TEXT DEFAULT '${quoted}', "a -- /* b" TEXT, -- it's a comment
+        id INTEGER PRIMARY KEY /* of 'threads */); INSERT INTO threads (id) VALUES (7);
+        ALTER TABLE threads ADD COLUMN uri TEXT DEFAULT '${quoted}'`)
+      database.close()
+      const read: unknown[] = []
+      const reading = SqliteFile.reading(path, (opened) => opened.rowsOf('threads', ['id', 'uri', 'title']))
+      for await (const { values } of reading) read.push(values)
+      const text = quoted.replaceAll("''", "'")
+      expect(read).toEqual([{ id: 7, uri: text, title: text }])
+    },
+  )
 
   test('reads at most so many blocks of an upload', async () => {
     const path = join(folder, 'blocks.db')
@@ -498,6 +540,51 @@ test('an upload that unpacks to more than it may is refused', async () => {
   await expect(unpacked(999_999)).rejects.toThrow('zeros.gz: it unpacks to more than 999999 bytes')
 })
 
+describe('what fills the memory or the main thread', () => {
+  const values = '1,'.repeat(20_000)
+
+  test.each([
+    ['jsonl', jsonl, `{"kind":"comment","id":"1","revisions":[${values}1]}`],
+    ['remark42', remark42, `{"version":1}\n{"id":"1","votes":{"ann":[${values}1]}}`],
+  ])('%s refuses an item of too many values, before they are checked', async (name, source, content) => {
+    const [first] = await readAll(source, fileOf(`values.${name}`, content))
+    expect(first).toMatchObject({ refused: 'has more than 20000 values' })
+  })
+
+  test('remark42 takes a first line of many people', async () => {
+    const users = Array.from({ length: 20_000 }, (_, n) => ({ id: `user-${n}`, blocked: { status: n === 0 } }))
+    const found = await readAll(remark42, fileOf('people.jsonl', JSON.stringify({ version: 1, users })))
+    expect(found).toMatchObject([{ item: { kind: 'reader', id: 'user-0' } }])
+  })
+
+  test('a source remembers ids up to a number of bytes', () => {
+    const ids = new Ids(500)
+    for (const id of ['a', 'b', 'b', 'c', 'c', 'a']) ids.add(id)
+    expect([...ids]).toEqual(['a', 'b', 'c'])
+    expect(() => ids.add('x'.repeat(100))).toThrow(SourceError)
+  })
+
+  test('the rehearsal of an upload holds a number of keys', () => {
+    const survey = new Survey(2)
+    const key = (id: string) => keyOf('jsonl', 'reader', id)
+    for (const id of ['a', 'b', 'a']) survey.setFate(key(id), 1)
+    expect(() => survey.setFate(key('c'), 1)).toThrow(SourceError)
+  })
+
+  test('disqus lets deleted threads wait up to a length', async () => {
+    const thread = (id: string, more: string): string =>
+      `<thread dsq:id="${id}"><link>https://a.example/${id}</link>${more}</thread>`
+    const long = `<title>${'a'.repeat(1_000_000)}</title><isDeleted>true</isDeleted>`
+    const deleted = Array.from({ length: 35 }, (_, n) => thread(`d${n}`, long))
+    const content = `<?xml version="1.0"?><disqus xmlns="http://disqus.com" xmlns:dsq="http://disqus.com/disqus-internals">
+      ${deleted.join('')}${thread('open', '')}</disqus>`
+    const ids = itemsOf(await readAll(disqus, fileOf('waiting.xml', content)), 'discussion').map(({ id }) => id)
+    expect(ids.length).toBe(36)
+    expect(ids.indexOf('open')).toBeGreaterThan(30)
+    expect(ids.indexOf('open')).toBeLessThan(35)
+  })
+})
+
 test('deleted threads of disqus are gone through once, not again with each post', async () => {
   const thread = (n: number) =>
     `<thread dsq:id="${n}"><link>https://a.example/${n}</link><isDeleted>true</isDeleted></thread>`
@@ -519,7 +606,7 @@ test('deleted threads of disqus are gone through once, not again with each post'
   expect(calls).toBeLessThan(300)
 })
 
-test('what is not taken is reported in a hundred kinds at most, with short names', () => {
+test('a report lists at most a hundred kinds of omitted items, with short names', () => {
   const tally = new Tally()
   for (let n = 0; n < 1000; n++) tally.add(`line ${n}`, `${n} ${'x'.repeat(1000)}`, 'no reader wrote it here')
   const refused = refusedIn([...tally.found()])

@@ -106,7 +106,7 @@ test('drafts of more than 30 days are forgotten, and the oldest of more than 100
   ])
 })
 
-test('a stored panel that another program has written is none', () => {
+test('a stored panel that another program has written is ignored', () => {
   const storage = open()
   expect(storedPanel(storage)).toBeNull()
   storage.setDraft(PANEL, '{"kind":"reply","id":"c1"}')

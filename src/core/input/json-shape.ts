@@ -46,6 +46,20 @@ export function isPlainJson(json: Uint8Array, parsed: unknown): boolean {
   return !shape.isTooDeep && !hasNameTwice(shape, parsed)
 }
 
+/** Whether a parsed value has at most `most` values in it, at any depth, itself included. */
+export function hasAtMostValues(value: unknown, most: number): boolean {
+  const left: unknown[] = [value]
+  for (let count = 1; left.length > 0;) {
+    const each = left.pop()
+    if (typeof each !== 'object' || each === null) continue
+    const inner: readonly unknown[] = Array.isArray(each) ? each : Object.values(each)
+    count += inner.length
+    if (count > most) return false
+    for (const one of inner) left.push(one)
+  }
+  return true
+}
+
 function namesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + namesIn(each), 0)

@@ -94,7 +94,7 @@ async function changeRow(tx: TxSql, doer: Doer, id: Id, changes: DiscussionChang
   const now = new Date()
   const { closesAt } = updated
   const isDue = closesAt !== null && closesAt <= now && closesAt.getTime() !== before.closesAt?.getTime()
-  const closed = isDue ? await closeDue(tx, { tenantId, id, closesAt }, { kind: 'moderator' }, now) : null
+  const closed = isDue ? await closeDue(tx, { tenantId, id }, { kind: 'moderator' }, now) : null
   if (closed === null) return { row: updated, closed }
   const row = await lockDiscussionRow(tx, tenantId, id)
   if (row === undefined) throw noSuch('discussion')

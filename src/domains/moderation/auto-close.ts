@@ -2,10 +2,8 @@ import type { App } from '../../core/app.ts'
 import type { Sql } from '../../core/database/database.ts'
 import { isLockFailure } from '../../core/database/locks.ts'
 import { statement } from '../../core/database/statements.ts'
-import { storedNumber } from '../../core/stored.ts'
-import { tenantSettingsSchema } from '../../core/settings/tenant.ts'
 import { announce } from '../discussions/append-events.ts'
-import { closeDue, type DueDiscussion } from '../discussions/close.ts'
+import { CLOSE_DAYS, closeDue, type DueDiscussion } from '../discussions/close.ts'
 
 /**
  * Locks up to `limit` discussions that have no `closesAt` and have reached their tenant's
@@ -37,26 +35,24 @@ async function close(app: App, discussion: DueDiscussion, now: Date): Promise<vo
   if (written !== null) announce(app, written)
 }
 
-const DAYS = storedNumber('t.settings', 'autoCloseDays', tenantSettingsSchema.shape.autoCloseDays.unwrap().unwrap())
-
 const DUE = statement(
   'discussions_to_close',
-  `SELECT due.tenant_id AS "tenantId", due.id, NULL::timestamptz AS "closesAt"
+  `SELECT due.tenant_id AS "tenantId", due.id
    FROM tenants t
    CROSS JOIN LATERAL (
      SELECT d.tenant_id, d.id FROM discussions d
      WHERE d.tenant_id = t.id AND d.auto_closed_at IS NULL AND d.state <> 'archived' AND d.closes_at IS NULL
-       AND d.created_at <= $1::timestamptz - ${DAYS} * interval '1 day'
+       AND d.created_at <= $1::timestamptz - ${CLOSE_DAYS} * interval '1 day'
      ORDER BY d.created_at LIMIT $2 FOR NO KEY UPDATE OF d SKIP LOCKED
    ) due
-   WHERE ${DAYS} IS NOT NULL
+   WHERE ${CLOSE_DAYS} IS NOT NULL
    LIMIT $2`,
 )
 
 // Asked every second, of an index that has no other discussions than those with a time to come.
 const REACHED = statement(
   'discussions_at_closing_time',
-  `SELECT d.tenant_id AS "tenantId", d.id, d.closes_at AS "closesAt" FROM discussions d
+  `SELECT d.tenant_id AS "tenantId", d.id FROM discussions d
    WHERE d.closes_at <= $1 AND d.auto_closed_at IS NULL AND d.state <> 'archived'
    ORDER BY d.closes_at LIMIT $2 FOR NO KEY UPDATE OF d SKIP LOCKED`,
 )

@@ -4,8 +4,8 @@ import type { Ctx } from '../../core/context.ts'
 import { noSuch } from '../../core/errors.ts'
 import { type Id, isId } from '../../core/ids.ts'
 import { type Discussion, toDiscussion } from '../discussions/fields.ts'
-import { announce, appendEvents } from '../discussions/append-events.ts'
-import { setDiscussionState } from '../discussions/close.ts'
+import { announce, appendEvent } from '../discussions/append-events.ts'
+import { closeDue, setDiscussionState } from '../discussions/close.ts'
 import { lockDiscussionRow } from '../discussions/locks.ts'
 import { type DiscussionVerb, nextDiscussionState } from './transitions.ts'
 
@@ -17,7 +17,10 @@ interface Target {
 export const lockDiscussion = (ctx: Ctx, { discussionId }: Target): Promise<Discussion> =>
   changeDiscussion(ctx, discussionId, 'lock')
 
-/** Lets readers write again. Throws `not_found`, `invalid_transition`. */
+/**
+ * Lets readers write again. One that is due is locked by the service first, so that no worker locks
+ * it afterwards. Throws `not_found`, `invalid_transition`.
+ */
 export const unlockDiscussion = (ctx: Ctx, { discussionId }: Target): Promise<Discussion> =>
   changeDiscussion(ctx, discussionId, 'unlock')
 
@@ -30,10 +33,14 @@ const EVENTS = { lock: 'discussion_locked', unlock: 'discussion_unlocked', archi
 async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise<Discussion> {
   const { tenant } = requireCaller(ctx)
   const { discussion, written } = await ctx.app.db.transaction(async (sql) => {
-    const row = isId(id) ? await lockDiscussionRow(sql, tenant.id, id) : undefined
+    if (!isId(id)) throw noSuch('discussion')
+    const closed =
+      verb === 'unlock' ? await closeDue(sql, { tenantId: tenant.id, id }, { kind: 'system' }, new Date()) : null
+    const before = closed === null ? [] : [closed]
+    const row = await lockDiscussionRow(sql, tenant.id, id)
     if (row === undefined) throw noSuch('discussion')
     const state = nextDiscussionState(verb, row.state)
-    if (state === null) return { discussion: toDiscussion(row), written: null }
+    if (state === null) return { discussion: toDiscussion(row), written: before }
     await setDiscussionState(sql, tenant.id, id, state)
     // The state after its own event, whose number is the next one because the row is locked.
     const occurredAt = new Date()
@@ -44,9 +51,9 @@ async function changeDiscussion(ctx: Ctx, id: Id, verb: DiscussionVerb): Promise
     const data = JSON.stringify({ discussion: after })
     return {
       discussion: after,
-      written: await appendEvents(sql, [{ ...event, tenantId: tenant.id, discussionId: id, data }]),
+      written: [...before, await appendEvent(sql, { ...event, tenantId: tenant.id, discussionId: id, data })],
     }
   })
-  if (written !== null) announce(ctx.app, written)
+  for (const events of written) announce(ctx.app, events)
   return discussion
 }

@@ -1,7 +1,14 @@
 import { MAX_DEPTH } from '../../core/settings/tenant.ts'
+import { SourceError } from '../item.ts'
 import { KeyNumbers } from './key-numbers.ts'
 import { type Key, keyOf } from '../../domains/imports/keys.ts'
-import { type ImportedComment, type ImportedReaction, type ImportedReport, pairKindOf } from '../store/imported.ts'
+import {
+  type ImportedComment,
+  type ImportedFormerReader,
+  type ImportedReaction,
+  type ImportedReport,
+  pairKindOf,
+} from '../store/imported.ts'
 import type { Move } from '../store/thread-places.ts'
 
 /** The fates of items. */
@@ -44,8 +51,12 @@ class Column {
  */
 export class Survey {
   private readonly numbers = new KeyNumbers()
+  private readonly most: number
   private readonly fates = new Column()
-  /** For comments and pages: the number of the page's external id. For readers: of their own. */
+  /**
+   * For comments and pages: the number of the page's external id. For readers: of their own. For a
+   * former external id: of the one that it leads to.
+   */
   private readonly names = new Column()
   /** For a new comment: the number of its page. */
   private readonly pages = new Column()
@@ -59,8 +70,15 @@ export class Survey {
   /** For a comment: the number of its author or of their external id, plus 1. */
   private readonly authors = new Column()
 
+  /** It throws SourceError once it has more than `most` keys: of items, names and pairs. */
+  constructor(most = Infinity) {
+    this.most = most
+  }
+
   private numberOf(key: Key): number {
-    return this.numbers.add(key).number
+    const { number } = this.numbers.add(key)
+    if (number >= this.most) throw new SourceError('it has too many items for an upload: import it at the command line')
+    return number
   }
 
   private nameOf(kind: 'reader' | 'discussion', externalId: string): number {
@@ -85,6 +103,30 @@ export class Survey {
     return { isNew }
   }
 
+  /** Notes that an external id leads to the reader or page that has another one now. */
+  addLead(kind: 'reader' | 'discussion', former: string, now: string): void {
+    const [from, to] = [this.nameOf(kind, former), this.nameOf(kind, now)]
+    // The tenant may give a page its former external id back meanwhile.
+    if (this.leadOf(to) !== from) this.names.set(from, to)
+  }
+
+  /** Notes a former reader. Returns false if the file has their id or external id otherwise. */
+  addFormer({ key, externalId }: ImportedFormerReader, now: string): boolean {
+    const name = this.nameOf('reader', externalId)
+    if (this.fateOf(key) !== FATES.absent || this.fates.get(name) !== FATES.absent) return false
+    this.setFate(key, FATES.there)
+    this.addName(key, 'reader', externalId)
+    this.addLead('reader', externalId, now)
+    return true
+  }
+
+  /** The number of the external id that a reader or page has now; its own number without one. */
+  private leadOf(number: number): number {
+    let lead = number
+    for (let next = this.names.get(lead); next !== 0; next = this.names.get(lead)) lead = next
+    return lead
+  }
+
   /** Adds a comment that the tenant has. */
   addStanding(key: Key, { depth, page, author }: { depth: number; page: string; author: string | null }): void {
     const number = this.numberOf(key)
@@ -92,9 +134,7 @@ export class Survey {
     this.depths.set(number, depth + 1)
     this.names.set(number, this.nameOf('discussion', page))
     if (author === null) return
-    const name = this.nameOf('reader', author)
-    this.names.set(name, name)
-    this.authors.set(number, name + 1)
+    this.authors.set(number, this.nameOf('reader', author) + 1)
   }
 
   /** Adds a new comment. Its page may come later. */
@@ -115,13 +155,13 @@ export class Survey {
   /** Whether a report is by the author of the comment, who cannot make one. */
   isByAuthor({ commentKey, readerKey }: ImportedReport): boolean {
     const author = this.authors.get(this.numberOf(commentKey)) - 1
-    return author >= 0 && this.names.get(author) === this.names.get(this.numberOf(readerKey))
+    return author >= 0 && this.leadOf(author) === this.leadOf(this.numberOf(readerKey))
   }
 
   /** Whether this is the first of its kind by this reader on this comment. */
   addPair(row: ImportedReaction | ImportedReport): boolean {
     const { commentKey, readerKey } = row
-    const [comment, reader] = [this.numberOf(commentKey), this.names.get(this.numberOf(readerKey))]
+    const [comment, reader] = [this.numberOf(commentKey), this.leadOf(this.numberOf(readerKey))]
     return this.numbers.add(keyOf('pair', pairKindOf(row), String(comment), String(reader))).isNew
   }
 
@@ -135,7 +175,7 @@ export class Survey {
     this.breakCircles()
     for (let number = 0; number < size; number++) {
       if (this.fates.get(number) !== FATES.taken) continue
-      if (this.isOfPage(number)) this.names.set(number, this.names.get(this.pages.get(number)))
+      if (this.isOfPage(number)) this.names.set(number, this.leadOf(this.pages.get(number)))
       else this.fates.set(number, FATES.refused)
     }
     for (let number = 0; number < size; number++) {

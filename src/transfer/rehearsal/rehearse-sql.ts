@@ -5,18 +5,36 @@ import { statement } from '../../core/database/statements.ts'
 import type { PairKind } from '../store/imported.ts'
 import { findDiscussions, type FoundByName } from '../store/named-sql.ts'
 
-/** The readers or discussions with one of these external ids or ids. Locks nothing. */
+interface Named extends FoundByName {
+  /** Differs from the external id that was asked for, if that is a former one. */
+  externalIdNow: string
+}
+
+/**
+ * The readers or discussions that have, or had, one of these external ids, or have one of these
+ * ids. Locks nothing.
+ */
 export async function findNamed(
   { db, prisma }: Pick<App, 'db' | 'prisma'>,
   tenantId: Id,
   kind: 'reader' | 'discussion',
   names: readonly string[],
   ids: readonly Id[],
-): Promise<FoundByName[]> {
+): Promise<Named[]> {
   if (names.length + ids.length === 0) return []
-  if (kind === 'discussion') return findDiscussions(db.query, tenantId, names, ids)
-  const where = { tenantId, OR: [{ externalId: { in: [...names] } }, { id: { in: [...ids] } }] }
-  return prisma.reader.findMany({ where, select: { id: true, externalId: true } })
+  if (kind === 'reader') {
+    const where = { tenantId, OR: [{ externalId: { in: [...names] } }, { id: { in: [...ids] } }] }
+    const aliasOf = { select: { into: { select: { externalId: true } } } }
+    const found = await prisma.reader.findMany({ where, select: { id: true, externalId: true, aliasOf } })
+    return found.map(({ id, externalId, aliasOf: merge }) => {
+      return { id, externalId, externalIdNow: merge?.into.externalId ?? externalId }
+    })
+  }
+  const found = await findDiscussions(db.query, tenantId, names, ids)
+  const where = { tenantId, id: { in: found.map(({ id }) => id) } }
+  const now = await prisma.discussion.findMany({ where, select: { id: true, externalId: true } })
+  const nowOf = new Map(now.map(({ id, externalId }) => [id, externalId]))
+  return found.map(({ id, externalId }) => ({ id, externalId, externalIdNow: nowOf.get(id) ?? externalId }))
 }
 
 export interface Standing {

@@ -11,6 +11,9 @@ import { type Lacking, type Rehearsing, surveyBatch } from './survey-batch.ts'
 /** The expected result of an import. */
 export interface Rehearsal extends Omit<ImportReport, 'id' | 'file'>, Lacking {}
 
+/** The most keys that the rehearsal of an upload holds, in some 850 MB. */
+const MAX_KEYS = 10_000_000
+
 /**
  * Reads a file twice, and writes nothing: first to learn what it contains, then to find out what an
  * import would take and refuse. It is no import that is rolled back
@@ -24,7 +27,7 @@ export async function rehearseImport(
 ): Promise<Rehearsal> {
   const run: Rehearsing = {
     ...(await beginRun(undoing(app), tenantId, file, watching)),
-    survey: new Survey(),
+    survey: new Survey(typeof file.path === 'string' ? Infinity : MAX_KEYS),
     pagesWithoutAddress: 0,
     commentsWithoutAuthor: 0,
   }

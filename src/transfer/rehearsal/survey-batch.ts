@@ -74,7 +74,9 @@ async function findKnown(
   for (const kind of ['reader', 'discussion'] as const) {
     const byId = keysById(kind)
     const named = await findNamed(app, tenantId, kind, [], [...byId.keys()])
-    for (const { id, externalId } of named) for (const key of byId.get(id) ?? []) survey.addName(key, kind, externalId)
+    for (const { id, externalIdNow } of named) {
+      for (const key of byId.get(id) ?? []) survey.addName(key, kind, externalIdNow)
+    }
   }
   const byId = keysById('comment')
   for (const standing of await findStanding(query, tenantId, [...byId.keys()])) {
@@ -110,13 +112,11 @@ async function surveyFormer(run: Rehearsing, rows: readonly ImportedReader[]): P
   const there = await findNamed(app, tenantId, 'reader', names, ids)
   const known = await findItems(app.db.query, tenantId, keysOf(former))
   const taken = new Set([...there.flatMap(({ id, externalId }) => [id, externalId]), ...known.map(({ key }) => key)])
-  for (const { place, formerly } of rows) {
-    const left = formerly.filter(({ key, id, externalId }) => {
-      const { isNew } = survey.addName(key, 'reader', externalId)
-      const isTaken = !isNew || [key, id, externalId].some((each) => taken.has(each))
-      if (!isTaken) survey.setFate(key, FATES.there)
-      return isTaken
-    })
+  for (const { place, externalId, formerly } of rows) {
+    const left = formerly.filter(
+      (each) =>
+        [each.key, each.id, each.externalId].some((one) => taken.has(one)) || !survey.addFormer(each, externalId),
+    )
     if (left.length > 0) note(run, 'changed', [{ place, reason: WITHOUT_FORMER }])
   }
 }
@@ -131,11 +131,13 @@ async function surveyNamed<Row extends ImportedReader | ImportedDiscussion>(
   const ids = rows.flatMap(({ keptId }) => keptId ?? [])
   const there = await findNamed(app, tenantId, kind, names, ids)
   const taken = new Set([...there.map(({ externalId }) => externalId), ...there.map(({ id }) => id)])
-  return rows.filter(({ key, externalId, keptId }) => {
+  const fresh = rows.filter(({ key, externalId, keptId }) => {
     survey.setFate(key, FATES.there)
     const { isNew } = survey.addName(key, kind, externalId)
     return isNew && !taken.has(externalId) && !taken.has(keptId ?? '')
   })
+  for (const { externalId, externalIdNow } of there) survey.addLead(kind, externalId, externalIdNow)
+  return fresh
 }
 
 async function surveyComments(run: Rehearsing, rows: readonly ImportedComment[], known: Known): Promise<void> {

@@ -166,7 +166,7 @@ function fromExtendedJson(_: string, value: unknown): unknown {
 const dateOf = (ms: number): string | null => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : null)
 
 function* usersOf(content: string | null, at: string, { tally, now }: Reading): Generator<Found> {
-  const { row, found } = parseLine(user, content, at, fromExtendedJson)
+  const { row, found } = parseLine(user, content, at, { reviver: fromExtendedJson })
   if (row === undefined) return void (yield found)
   // Nothing is kept of people who deleted their account.
   if (row.deletedAt != null) return
@@ -201,7 +201,7 @@ function banOf({ status }: z.output<typeof user>, now: string): ReaderItem['ban'
 }
 
 function* storiesOf(content: string | null, at: string, { now }: Reading): Generator<Found> {
-  const { row, found } = parseLine(story, content, at, fromExtendedJson)
+  const { row, found } = parseLine(story, content, at, { reviver: fromExtendedJson })
   if (row === undefined) return void (yield found)
   const isClosed = typeof row.closedAt === 'string' && (timeOf(row.closedAt) ?? now) <= now
   yield {
@@ -218,7 +218,7 @@ function* storiesOf(content: string | null, at: string, { now }: Reading): Gener
 }
 
 function* commentsOf(content: string | null, at: string, { tally }: Reading): Generator<Found> {
-  const { row, found } = parseLine(comment, content, at, fromExtendedJson)
+  const { row, found } = parseLine(comment, content, at, { reviver: fromExtendedJson })
   if (row === undefined) return void (yield found)
   const place = `${at}, comment ${row.id}`
   const createdAt = timeOf(row.createdAt)
@@ -257,7 +257,7 @@ function bodyOf({ body, media }: NonNullable<z.output<typeof comment>['revisions
 }
 
 function* actionsOf(content: string | null, at: string, { tally }: Reading): Generator<Found> {
-  const { row, found } = parseLine(action, content, at, fromExtendedJson)
+  const { row, found } = parseLine(action, content, at, { reviver: fromExtendedJson })
   if (row === undefined) return void (yield found)
   const { commentID: commentId, userID: readerId, actionType } = row
   const createdAt = timeOf(row.createdAt)

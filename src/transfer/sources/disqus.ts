@@ -2,10 +2,10 @@ import { decodeHTMLStrict } from 'entities'
 
 import type { Found, OnRead, Source } from '../item.ts'
 import { htmlToMarkdown } from './html.ts'
-import { People } from './people.ts'
+import { Ids, People } from './people.ts'
 import { Damage } from './text.ts'
 import { timeOf } from './times.ts'
-import { readXml, type XmlForm, type XmlRecord } from './xml.ts'
+import { lengthOf, readXml, type XmlForm, type XmlRecord } from './xml.ts'
 
 /** http://disqus.com/api/schemas/1.0/disqus.xsd */
 const FORM: XmlForm = {
@@ -32,7 +32,7 @@ export const disqus: Source = {
   about: 'the XML export of Disqus',
   async *read(file, onRead?: OnRead, salt?: string) {
     const damage = new Damage()
-    const reading: Reading = { people: new People(salt), deleted: new Set(), waiting: [] }
+    const reading: Reading = { people: new People(salt), deleted: new Ids(), waiting: [], waitingLength: 0 }
     for await (const record of readXml(file, FORM, damage, onRead)) {
       if (record.name === 'thread') yield* threadOf(record, reading)
       else {
@@ -48,17 +48,22 @@ export const disqus: Source = {
 interface Reading {
   people: People
   /** The ids of deleted threads. */
-  deleted: Set<string>
+  deleted: Ids
   /**
    * Deleted threads that were not yielded yet. They wait for the others, whose title and state
    * count where several threads are of one page.
    */
   waiting: Found[]
+  waitingLength: number
 }
+
+/** The most characters of deleted threads that wait. Only a hostile file has as many. */
+const MAX_WAITING_LENGTH = 32 * 1024 * 1024
 
 function* deletedThreads(reading: Reading): Generator<Found> {
   const { waiting } = reading
   reading.waiting = []
+  reading.waitingLength = 0
   yield* waiting
 }
 
@@ -67,7 +72,8 @@ const isTrue = (text: string | undefined): boolean => text?.trim() === 'true'
 const placeOf = (record: XmlRecord): string =>
   `line ${record.line}, ${record.name} ${record.fields.get('@dsq:id') ?? 'without an id'}`
 
-function* threadOf(record: XmlRecord, { deleted, waiting }: Reading): Generator<Found> {
+function* threadOf(record: XmlRecord, reading: Reading): Generator<Found> {
+  const { deleted, waiting } = reading
   const { fields } = record
   const place = placeOf(record)
   const id = fields.get('@dsq:id') ?? ''
@@ -91,6 +97,8 @@ function* threadOf(record: XmlRecord, { deleted, waiting }: Reading): Generator<
   if (!isDeleted) return void (yield found)
   deleted.add(id)
   waiting.push(found)
+  reading.waitingLength += lengthOf(record)
+  if (reading.waitingLength > MAX_WAITING_LENGTH) yield* deletedThreads(reading)
 }
 
 function* postOf(record: XmlRecord, { people, deleted }: Reading): Generator<Found> {

@@ -1,4 +1,4 @@
-import { type Found, type Item, KINDS, type Source, SourceError, unknownIn } from '../item.ts'
+import { type Found, type Item, KINDS, type Source, SourceError, tooMuchIn, unknownIn } from '../item.ts'
 import { readLines } from './files.ts'
 
 /**
@@ -23,7 +23,9 @@ export const jsonl: Source = {
       }
       hasBegun = true
       const place = `line ${n}`
+      const tooMuch = tooMuchIn(item)
       if (item === null) yield { place, refused: line === null ? 'is too long' : 'is not a JSON object' }
+      else if (tooMuch !== null) yield { place, refused: tooMuch }
       else if (item.kind !== undefined) {
         // The loss of a misspelt field might be noticed only years later.
         const unknown = unknownIn(item)

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 
 import { LRUCache } from 'lru-cache'
 
-import type { Found, ReaderItem } from '../item.ts'
+import { type Found, type ReaderItem, SourceError } from '../item.ts'
 
 /** How many recent ones are remembered: one that comes again later is yielded again. */
 const REMEMBERED = 20_000
@@ -16,6 +16,26 @@ export class Seen {
     if (this.ids.has(id)) return false
     this.ids.set(id, true)
     return true
+  }
+}
+
+/** The most bytes of ids that a source remembers, and what each takes beside its characters. */
+const MAX_BYTES = 128 * 1024 * 1024
+const BYTES_OF_ID = 100
+
+/** Ids that a source remembers to its end. Throws SourceError where they would fill the memory. */
+export class Ids extends Set<string> {
+  private left: number
+
+  constructor(most = MAX_BYTES) {
+    super()
+    this.left = most
+  }
+
+  override add(id: string): this {
+    if (!this.has(id)) this.left -= 2 * id.length + BYTES_OF_ID
+    if (this.left < 0) throw new SourceError('it names more people or pages than any comment system has')
+    return super.add(id)
   }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import { type Found, type OnRead, type ReaderItem, type Source, SourceError } from '../item.ts'
 import { htmlToMarkdown, textOfHtml } from './html.ts'
-import { People, Seen } from './people.ts'
+import { Ids, People, Seen } from './people.ts'
 import { addressIn, flag, parseLine, text } from './rows.ts'
 import { Tally } from './tally.ts'
 import { Damage, readTextLines } from './text.ts'
@@ -54,13 +54,13 @@ class Reading {
   private readonly pages = new Seen()
   private readonly people = new People()
   private readonly bans = new Map<string, Ban>()
-  private readonly readOnly = new Set<string>()
-  private readonly authors = new Set<string>()
-  private readonly voters = new Set<string>()
+  private readonly readOnly = new Ids()
+  private readonly authors = new Ids()
+  private readonly voters = new Ids()
   private hasBegun = false
 
   begin(content: string | null, at: string): void {
-    const { row, found } = parseLine(header, content, at)
+    const { row, found } = parseLine(header, content, at, { isBounded: false })
     if (row === undefined) {
       throw new SourceError(
         `${at} is not the first line of a backup of version 1: ${'refused' in found ? found.refused : ''}`,

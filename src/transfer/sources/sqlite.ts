@@ -277,33 +277,44 @@ const CONSTRAINT = /^(?:CONSTRAINT|PRIMARY|UNIQUE|CHECK|FOREIGN)\b/i
 const INTEGER = /^\S+\s+INTEGER\b/i
 const IS_KEY = /\bPRIMARY\s+KEY\b/i
 /** A key that stands behind the columns, as some tools write it. */
-const KEY = /\bPRIMARY\s+KEY\s*\(\s*["'`[]?(\w+)["'`\]]?(?:\s+\w+)?\s*\)/i
-const DEFAULT = /\bDEFAULT\s*(?:\(\s*)?(?:'([^']*)'|([+-]?\d+(?:\.\d+)?))/i
+const KEY = /\bPRIMARY\s+KEY\s*\(\s*(?:'(\d+)'|["`[]?(\w+)["`\]]?)(?:\s+\w+)?\s*\)/i
+const NAME = /^(?:'(\d+)'|["`[]?(\w+))/
+const DEFAULT = /\bDEFAULT\s*(?:\(\s*)?(?:'(\d+)'|([+-]?\d+(?:\.\d+)?))/i
+/** A text, a name in quotes, or a comment: each may hold what begins another one. */
+const QUOTED_OR_COMMENT = /'((?:[^']|'')*)'|"[^"]*"|--[^\n]*|\/\*[^]*?(?:\*\/|$)/g
 /** Computed columns are not in the rows. */
 const COMPUTED = /\bGENERATED\b|\bAS\s*\(/i
 
 /** The columns of a table by the statement that made it. Throws DamagedDatabase. */
 function columnsOf(statement: string): Omit<Table, 'root'> {
   if (statement.length > MAX_STATEMENT) throw damaged()
-  // SQLite keeps the comments of a statement.
-  const text = statement.replaceAll(/--[^\n]*|\/\*[^]*?(?:\*\/|$)/g, ' ')
+  // SQLite keeps the comments of a statement. In place of a text stands its number.
+  const texts: string[] = []
+  const text = statement.replaceAll(QUOTED_OR_COMMENT, (token, quoted?: string) => {
+    if (quoted !== undefined) return `'${texts.push(quoted.replaceAll("''", "'")) - 1}'`
+    return token.startsWith('"') ? token : ' '
+  })
+  const named = (pattern: RegExp, part: string): string => {
+    const [, number, word = ''] = pattern.exec(part) ?? []
+    return (texts[Number(number)] ?? word).toLowerCase()
+  }
   if (!TABLE.test(text) || COMPUTED.test(text)) throw damaged()
   const columns = new Map<string, string | number | null>()
   const integers = new Set<string>()
   let rowidColumn: string | null = null
   for (const part of partsOf(text.slice(text.indexOf('(') + 1))) {
     if (CONSTRAINT.test(part)) {
-      const key = KEY.exec(part)?.[1]?.toLowerCase() ?? ''
+      const key = named(KEY, part)
       if (integers.has(key)) rowidColumn = key
       continue
     }
-    const name = (/^["'`[]?(\w+)/.exec(part)?.[1] ?? '').toLowerCase()
+    const name = named(NAME, part)
     // Of a name with other characters only the beginning is read.
     if (columns.has(name)) throw damaged()
     if (INTEGER.test(part)) integers.add(name)
     if (integers.has(name) && IS_KEY.test(part)) rowidColumn = name
     const [, quoted, number] = DEFAULT.exec(part) ?? []
-    columns.set(name, quoted ?? (number === undefined ? null : Number(number)))
+    columns.set(name, texts[Number(quoted)] ?? (number === undefined ? null : Number(number)))
   }
   if (columns.size > MAX_COLUMNS) throw damaged()
   return { columns, rowidColumn }

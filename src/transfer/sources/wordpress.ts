@@ -4,7 +4,7 @@ import { People } from './people.ts'
 import { Tally } from './tally.ts'
 import { Damage } from './text.ts'
 import { timeOf } from './times.ts'
-import { readXml, type XmlForm, type XmlRecord } from './xml.ts'
+import { lengthOf, readXml, type XmlForm, type XmlRecord } from './xml.ts'
 
 /** WXR 1.0 to 1.2, as `wp-admin/includes/export.php` writes it. Metadata is not read. */
 const FORM: XmlForm = {
@@ -209,9 +209,6 @@ const MAX_DAYS_APART = 30
  */
 const MAX_WAITING = 1000
 const MAX_WAITING_LENGTH = 32 * 1024 * 1024
-
-const lengthOf = ({ fields }: XmlRecord): number =>
-  [...fields.values()].reduce((length, text) => length + text.length, 0)
 
 const dayOf = (time: string): number => Math.floor(Date.parse(time) / DAY_MS)
 

@@ -23,6 +23,10 @@ export interface XmlRecord {
   isTooLong: boolean
 }
 
+/** The number of characters in its fields. */
+export const lengthOf = ({ fields }: XmlRecord): number =>
+  [...fields.values()].reduce((length, text) => length + text.length, 0)
+
 export interface XmlForm {
   /** Whether a file with this root element has this form. */
   isRoot: (name: string, attributes: Readonly<Record<string, string>>) => boolean

@@ -14,7 +14,8 @@ import { addStyles, kit } from './kit.ts'
 interface Guest {
   /** The key of the draft below which it stands. */
   place: string
-  step: 'form' | 'sent' | 'confirm' | 'none'
+  /** It is `known` while the page loads for a guest who has just confirmed. */
+  step: 'form' | 'sent' | 'confirm' | 'known' | 'none'
   name: string
   email: string
   /** That of nobody, with what was written before the guest was known. */
@@ -46,6 +47,7 @@ addEventListener('storage', ({ key }) => {
 /** Asks who they are. */
 export function ask(thread: Thread, place: string): void {
   const guest = guestIn(thread)
+  if (guest.step === 'known') return
   // Another tab knows it.
   if (guestOf(thread.backend) !== null) return thread.reload()
   // The link that they have come by is not spent yet.
@@ -131,9 +133,13 @@ const confirm = (thread: Thread): Promise<void> =>
         throw error
       })
     thread.guestLink = undefined
-    guest.step = 'none'
+    guest.step = 'known'
     keepGuest(thread.backend, data.token)
-    thread.addEventListener('engagement-ready', () => void thread.focusOn(fieldOf(thread), true), { once: true })
+    const onReady = (): void => {
+      guest.step = 'none'
+      void thread.focusOn(fieldOf(thread), true)
+    }
+    thread.addEventListener('engagement-ready', onReady, { once: true })
     thread.reload()
   })
 
@@ -161,7 +167,9 @@ export function view(thread: Thread, place: string): unknown {
   const { me } = thread
   // Readers who are signed in may come by a link as well, and can post all the same.
   if (guest.place === place && (!me || guest.step === 'confirm'))
-    return { confirm: confirmView, sent: sentView, form: formView, none: () => nothing }[guest.step](thread, guest)
+    return { confirm: confirmView, sent: sentView, form: formView, known: () => nothing, none: () => nothing }[
+      guest.step
+    ](thread, guest)
   if (place !== kit.NEW || !me) return nothing
   return me.id.startsWith('guest:') ? knownView(thread, me.name) : kit.errorView(thread.errors.get(PLACE))
 

@@ -47,8 +47,17 @@ function shown(value: unknown): string | null {
 
 const listed = (parts: readonly (string | null)[], between: string): string => parts.join(between) || 'none'
 
-/** The changed fields, in order; for something created or deleted, all of its fields. */
-export function changesOf(before: unknown, after: unknown): AuditChange[] {
+/**
+ * The changed fields, in order; for something created or deleted, all of its fields. `wordsOf` has
+ * the words for a text of a field, where it is chosen from a list.
+ */
+export function changesOf(
+  before: unknown,
+  after: unknown,
+  wordsOf: (field: string, text: string) => string | undefined = () => undefined,
+): AuditChange[] {
+  const said = (field: string, value: unknown): string | null =>
+    (typeof value === 'string' ? wordsOf(field, value) : undefined) ?? shown(value)
   const [old, now] = [flattened(before ?? undefined), flattened(after ?? undefined)]
   const fields = [...new Set([...old.keys(), ...now.keys()])]
   return fields.flatMap((field) => {
@@ -57,7 +66,7 @@ export function changesOf(before: unknown, after: unknown): AuditChange[] {
     // list are none either.
     if (JSON.stringify(was ?? null) === JSON.stringify(is ?? null) || (isNone(was) && isNone(is))) return []
     if (isWords(was) && isWords(is)) return wordChange(field, was, is)
-    return [{ field, before: shown(was), after: shown(is) }]
+    return [{ field, before: said(field, was), after: said(field, is) }]
   })
 }
 

@@ -5,14 +5,14 @@ import { Link } from 'react-router'
 import { Breakable } from '../../ui/breakable.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { type AuditChange, changesOf } from './changes.ts'
-import { fieldWords } from './words.ts'
+import { fieldWords, valueWords } from './words.ts'
 
 const FEW = 3
 
 /** The changed fields of a kind of target: the old value, struck through, and the new one. */
 export function Difference({ type, before, after }: { type: string; before: unknown; after: unknown }) {
   const [isWhole, setWhole] = useState(false)
-  const changes = changesOf(before, after)
+  const changes = changesOf(before, after, (field, text) => valueWords(type, field, text))
   if (changes.length === 0) return <Text size="sm">–</Text>
   const rest = changes.length - FEW
   return (

@@ -1,6 +1,7 @@
 import AUDIT_ACTIONS from '../../../generated/audit-actions.json' with { type: 'json' }
 import { type Labels, namesOf } from '../../api/errors.ts'
-import { LABELS, SIGN_ON_LABELS } from '../settings/labels.ts'
+import { choiceOf, LABELS, SIGN_ON_LABELS } from '../settings/labels.ts'
+import { FIELDS } from '../settings/table.ts'
 
 /** Kinds of things, by the `targetType` of entries and by the group of actions. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -52,3 +53,21 @@ const SETTINGS: Labels = {
 /** A changed field, by its path: a setting by its label, another field by the words of its name. */
 export const fieldWords = (targetType: string, path: string): string =>
   namesOf(path.split('.'), targetType === 'settings' ? SETTINGS : {}).join(' ')
+
+/** The words of the settings for the values that are chosen from a list, by `path.value`. */
+const CHOICES: ReadonlyMap<string, string> = new Map(
+  FIELDS.flatMap(({ path, values }) =>
+    (values ?? []).map((each) => [`${path}.${each.value}`, choiceOf(path, each)] as const),
+  ),
+)
+
+/** The path of the setting that a field of another thing stands over. */
+function settingOf(targetType: string, path: string): string | null {
+  if (targetType === 'settings') return path
+  if (targetType === 'discussion' && path === 'moderationMode') return path
+  return targetType === 'webhook_endpoint' ? path.replace(/^policy\./, 'webhookPolicy.') : null
+}
+
+/** A value that is chosen from a list, as the settings call it. */
+export const valueWords = (targetType: string, path: string, value: string): string | undefined =>
+  CHOICES.get(`${settingOf(targetType, path)}.${value}`)

@@ -5,12 +5,11 @@ import type { ReportReason } from '../../../generated/console.ts'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { HOLD_REASONS } from '../../ui/hold-reasons.ts'
 import { textOf } from '../../ui/mentions.ts'
-import { pageName } from '../../ui/page-name.ts'
 import { Time } from '../../ui/time.tsx'
 import { commentAddress } from '../../ui/web-link.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import type { QueueItem } from './entries.ts'
-import { useNameOf } from './reader.tsx'
+import { useNameOf, usePageNameOf } from './reader.tsx'
 
 const REPORTED: Readonly<Record<ReportReason, string>> = {
   abuse: 'Abuse',
@@ -48,7 +47,7 @@ export function Where({ comment }: Pick<QueueItem, 'comment'>) {
   const { author, discussion } = comment
   const nameOf = useNameOf()
   const { id, externalId, url, state } = discussion
-  const name = pageName(discussion)
+  const name = usePageNameOf()(discussion)
   const address = commentAddress(url, comment)
   return (
     <Text size="sm" c="dimmed" component="div">

@@ -140,7 +140,10 @@ export function JudgedList({
 
   const good = status === 'unreviewed' ? 'review' : 'approve'
   const all = entries ?? []
-  const shared = useSharedNames(all.flatMap(readersOf))
+  const shared = useSharedNames(
+    all.flatMap(readersOf),
+    all.map(({ item }) => item.comment.discussion),
+  )
   const readerOf = ({ item: { comment } }: Entry): { id: string; name: string } | null =>
     comment.author == null ? null : { id: comment.author.id, name: nameOf(comment.author, shared) }
   const waiting = all.filter(({ dealtBy }) => dealtBy === null)

@@ -6,6 +6,7 @@ import { Link } from 'react-router'
 import { QueuedReaderDocument } from '../../../generated/console.ts'
 import { useApi } from '../../api/queries.ts'
 import { sharedNames, withId } from '../../ui/names-apart.ts'
+import { type Page, pageName, pageNameApart } from '../../ui/page-name.ts'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
 import { BanBadge } from '../bans/ban.tsx'
@@ -26,20 +27,24 @@ export const nameOf = (reader: Reader | null | undefined, shared: readonly strin
   return shared.includes(name) ? withId(name, reader) : name
 }
 
-/** The names that several readers in view have. */
+/** The names that several readers, or several pages, in view have. */
 export const SharedNames = createContext<readonly string[]>([])
 
 /**
- * The value of `SharedNames` with these readers in view. It stays the same array while its names
- * do, so that nothing is drawn again.
+ * The value of `SharedNames` with these readers and pages in view. It stays the same array while
+ * its names do, so that nothing is drawn again.
  */
-export function useSharedNames(readers: readonly (Reader | null | undefined)[]): readonly string[] {
+export function useSharedNames(
+  readers: readonly (Reader | null | undefined)[],
+  pages: readonly (Page & { id: string })[],
+): readonly string[] {
   const outer = use(SharedNames)
   const [known, setKnown] = useState(outer)
-  const shared = sharedNames(
+  const ofReaders = sharedNames(
     readers.filter((reader) => reader != null),
     (reader) => nameOf(reader),
   )
+  const shared = [...ofReaders, ...sharedNames(pages, pageName)]
   const next = replaceEqualDeep(known, [...outer, ...shared])
   if (next !== known) setKnown(next)
   return next
@@ -49,6 +54,12 @@ export function useSharedNames(readers: readonly (Reader | null | undefined)[]):
 export function useNameOf(): (reader: Reader | null | undefined) => string {
   const shared = use(SharedNames)
   return (reader) => nameOf(reader, shared)
+}
+
+/** `pageName`, which tells pages apart that have the same name here. */
+export function usePageNameOf(): (page: Page) => string {
+  const shared = use(SharedNames)
+  return (page) => (shared.includes(pageName(page)) ? pageNameApart(page) : pageName(page))
 }
 
 /** A reader, linked to their page. */

@@ -7,7 +7,8 @@ import { Boundary } from '../../ui/boundary.tsx'
 import { CommentStatusBadge } from '../../ui/comment-status.tsx'
 import { List } from '../../ui/list.tsx'
 import { textOf } from '../../ui/mentions.ts'
-import { pageName } from '../../ui/page-name.ts'
+import { sharedNames } from '../../ui/names-apart.ts'
+import { pageName, pageNameApart } from '../../ui/page-name.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { WRITTEN } from '../../ui/written.ts'
@@ -31,23 +32,27 @@ export function ReaderTimeline({ readerId }: { readerId: string }) {
   })
   return (
     <List list={list} of="entries" empty={<Empty title="Nothing has happened yet" />}>
-      {(entries) => (
-        <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
-          {entries.map((entry, n) => (
-            // Entries have no id. New ones come at the beginning only.
-            <li key={`${entry.at} ${entry.kind} ${n}`}>
-              <Boundary>
-                <EntryCard {...entry} />
-              </Boundary>
-            </li>
-          ))}
-        </Stack>
-      )}
+      {(entries) => {
+        const pages = entries.flatMap(({ comment }) => comment?.discussion ?? [])
+        const shared = sharedNames(pages, pageName)
+        return (
+          <Stack gap="sm" component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
+            {entries.map((entry, n) => (
+              // Entries have no id. New ones come at the beginning only.
+              <li key={`${entry.at} ${entry.kind} ${n}`}>
+                <Boundary>
+                  <EntryCard {...entry} sharedNames={shared} />
+                </Boundary>
+              </li>
+            ))}
+          </Stack>
+        )
+      }}
     </List>
   )
 }
 
-function EntryCard(entry: Entry) {
+function EntryCard({ sharedNames: shared, ...entry }: Entry & { sharedNames: readonly string[] }) {
   const { at, comment, report, note, auditEntry } = entry
   const said = report?.note ?? note?.text ?? givenIn(auditEntry?.after)
   return (
@@ -67,7 +72,7 @@ function EntryCard(entry: Entry) {
         <Group gap="xs" mt={4} align="baseline">
           <CommentStatusBadge status={comment.status} />
           <Anchor component={Link} to={`/discussions/${comment.discussion.id}`} size="sm" {...WRITTEN} lineClamp={1}>
-            {pageName(comment.discussion)}
+            {(shared.includes(pageName(comment.discussion)) ? pageNameApart : pageName)(comment.discussion)}
           </Anchor>
           <Text size="sm" c="dimmed" w="100%" lineClamp={3} {...WRITTEN}>
             {textOf(comment) ?? 'deleted'}

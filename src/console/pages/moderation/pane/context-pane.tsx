@@ -9,13 +9,12 @@ import {
 import { useApi } from '../../../api/queries.ts'
 import { CommentStatusBadge } from '../../../ui/comment-status.tsx'
 import { textOf } from '../../../ui/mentions.ts'
-import { pageName } from '../../../ui/page-name.ts'
 import { Answered } from '../../../ui/states.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { WRITTEN } from '../../../ui/written.ts'
 import { BanState } from '../../bans/ban.tsx'
 import { Notes } from '../../notes/notes.tsx'
-import { SharedNames, useNameOf, useSharedNames } from '../reader.tsx'
+import { SharedNames, useNameOf, usePageNameOf, useSharedNames } from '../reader.tsx'
 import type { QueueItem } from '../entries.ts'
 import { Decisions } from './decisions.tsx'
 
@@ -48,11 +47,12 @@ interface ContextProps {
 }
 
 function Context(props: ContextProps) {
-  const { comment: around, discussion } = props.context
+  const { comment: around, discussion, reader } = props.context
   const others = [around?.parent, around?.parent?.parent, ...(around?.replies.nodes ?? [])]
   const authors = [...others, ...(discussion?.comments.nodes ?? [])].map((each) => each?.author)
+  const pages = (reader?.comments?.nodes ?? []).map((each) => each.discussion)
   return (
-    <SharedNames value={useSharedNames([props.comment.author, ...authors])}>
+    <SharedNames value={useSharedNames([props.comment.author, ...authors], [props.comment.discussion, ...pages])}>
       <Parts {...props} />
     </SharedNames>
   )
@@ -150,6 +150,7 @@ function Lines({
   withState?: boolean
 }) {
   const nameOf = useNameOf()
+  const pageNameOf = usePageNameOf()
   if (comments.length === 0) return null
   return (
     <Stack gap={4}>
@@ -162,7 +163,7 @@ function Lines({
             <Group gap={6}>
               {(withState || status !== 'approved') && <CommentStatusBadge status={status} />}
               <Text size="xs" c="dimmed" {...WRITTEN}>
-                <bdi>{discussion === undefined ? nameOf(author) : pageName(discussion)}</bdi>,{' '}
+                <bdi>{discussion === undefined ? nameOf(author) : pageNameOf(discussion)}</bdi>,{' '}
                 <Time at={createdAt} size="xs" />
               </Text>
             </Group>
