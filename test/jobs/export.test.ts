@@ -95,8 +95,8 @@ test('GET /readers/{id}/export answers all stored data of a reader, and of no on
 test('reading an export has an audit entry, by REST and by GraphQL, which stays without the reader', async () => {
   const { author } = await post('export-audit', await service.as('eve'), 'mine')
   await ok('GET', `/readers/${author.id}/export`, undefined, await service.as('bob'))
-  const query = 'query ($id: ID!) { one: readerExport(id: $id) { asOf } two: readerExport(id: $id) { asOf } }'
-  expect((await service.graphql(query, { id: author.id })).json.errors).toBeUndefined()
+  const query = 'query ($id: ID!) { readerExport(id: $id) { asOf } }'
+  for (let n = 0; n < 2; n++) expect((await service.graphql(query, { id: author.id })).json.errors).toBeUndefined()
   const entries = async () => (await ok('GET', '/audit-log?action=reader.export&limit=3')).data as object[]
   const { data: keys } = await ok('GET', '/keys')
   const entry = expect.objectContaining({
