@@ -101,6 +101,8 @@ export function usePage(): FakePage {
   const page = {} as FakePage
   beforeEach(() => {
     vi.useFakeTimers()
+    // What waits for a random time waits for the same in each run.
+    vi.spyOn(Math, 'random').mockReturnValue(0.5)
     Object.assign(page, stubPage())
   })
   afterEach(() => {

@@ -176,7 +176,6 @@ describe('attempts', () => {
   })
 
   test('are that far apart, however the ticket fails, and start over after a complete stream', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.5)
     const at: number[] = []
     ticket.mockImplementation(() => {
       at.push(Date.now())
