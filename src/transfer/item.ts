@@ -320,8 +320,8 @@ export const item = z.discriminatedUnion('kind', ITEMS, `must be one of ${KINDS.
 const MAX_VALUES = 20_000
 
 /** Why an item is not checked at all; null if it is. */
-export const tooMuchIn = (item: unknown): string | null =>
-  hasAtMostValues(item, MAX_VALUES) ? null : `has more than ${MAX_VALUES} values`
+export const tooMuchIn = (given: unknown): string | null =>
+  hasAtMostValues(given, MAX_VALUES) ? null : `has more than ${MAX_VALUES} values`
 
 /** The most characters of a field's name in a message. */
 const MAX_NAME = 50
