@@ -113,12 +113,18 @@ export function createEventStreams(app: App): EventStreams {
     const request = sseRequest(operation, place)
     const isNew = operation.method === 'POST'
     const run = () => handle(request)
-    const running = isNew ? shared.runInTurn(run) : shared.run(run)
-    const [body, { status, headers = {}, ...init }] = await running.catch(async (error: unknown) => {
+    const operationId = idOf(operation)
+    if (!isNew) shared.giveUp(operationId)
+    const turn = { operationId, isGone: ctx.app.isGone }
+    const running = isNew ? shared.runInTurn(turn, run) : shared.run(run)
+    const answer = await running.catch(async (error: unknown) => {
       // The library would keep its id, and refuse a second try.
       if (isNew) await handle(sseRequest(endingOf(operation), place))
       throw error
     })
+    // As the library answers an operation that is ended while it begins.
+    if (answer === null) return { status: 204, headers: {}, body: null }
+    const [body, { status, headers = {}, ...init }] = answer
     if (status >= 400) throw refusalOf(request, { status, headers, ...init })
     return { status, headers, body: typeof body === 'string' ? body : null }
   }
@@ -265,10 +271,16 @@ function checkOperationId({ extensions }: RequestParams): void {
   }
 }
 
-/** The request that ends an operation. */
-function endingOf({ body }: OperationRequest): OperationRequest {
+/** The id of an operation that begins or ends. */
+function idOf({ method, url, body }: OperationRequest): string {
+  if (method !== 'POST') return new URL(url, 'http://localhost/').searchParams.get('operationId') ?? ''
   const { extensions } = body as unknown as RequestParams
-  const query = new URLSearchParams({ operationId: String(extensions?.operationId) })
+  return String(extensions?.operationId ?? '')
+}
+
+/** The request that ends an operation. */
+function endingOf(operation: OperationRequest): OperationRequest {
+  const query = new URLSearchParams({ operationId: idOf(operation) })
   return { method: 'DELETE', url: `?${query.toString()}`, accept: null, body: null }
 }
 
