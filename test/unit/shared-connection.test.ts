@@ -22,7 +22,7 @@ test('an operation that its client ends before its turn does not begin', async (
   expect(await other).toBe('done')
 })
 
-test('nor does one whose client has left, and it is not held', async () => {
+test('an operation whose client has left does not begin, and is not held', async () => {
   const shared = fullConnection()
   const run = vi.fn<() => Promise<void>>(() => Promise.resolve())
   let isGone = false
