@@ -114,7 +114,7 @@ export function createEventStreams(app: App): EventStreams {
     const isNew = operation.method === 'POST'
     const run = () => handle(request)
     const operationId = idOf(operation)
-    if (!isNew) shared.giveUp(operationId)
+    if (operation.method === 'DELETE') shared.giveUp(operationId)
     const turn = { operationId, isGone: ctx.app.isGone }
     const running = isNew ? shared.runInTurn(turn, run) : shared.run(run)
     const answer = await running.catch(async (error: unknown) => {
