@@ -8,7 +8,7 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
-import { headersOf } from '../../live/streams/outlet.ts'
+import { headersOf, STREAM_HEADERS } from '../../live/streams/outlet.ts'
 import { SourceStream } from '../../live/source-stream.ts'
 import { maskResult, toServiceError } from '../execution/errors.ts'
 import { asksFor } from '../execution/params.ts'
@@ -202,12 +202,10 @@ export function createEventStreams(app: App): EventStreams {
         .headers(init.headers ?? {})
         .send(body)
     }
-    const response = beginStream(reply, init.status, init.headers ?? {})
-    const onTaken = (chunk: string | Uint8Array): void => {
-      if (isResult(chunk)) place.shared.gate.leave()
-    }
-    void pump(response, body, { onTaken, onStall, onError }).finally(() => place.shared.close())
-    return reply
+    // One result, with the bounds of other answers: those of streams are for what goes on.
+    let frames = ''
+    for await (const chunk of body) frames += chunk
+    return reply.code(init.status).headers(STREAM_HEADERS).send(Buffer.from(frames))
   }
 
   return {
