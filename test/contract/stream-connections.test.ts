@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { newId } from '../../src/core/ids.ts'
 import { hubOf } from '../../src/live/hub.ts'
 import { useService } from '../harness/service.ts'
 
@@ -81,6 +82,18 @@ describe('requests sent before the answer to the previous one', () => {
     const statuses = (): string[] => [...text().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = '']) => status)
     await vi.waitFor(() => expect(statuses()).toHaveLength(5))
     expect(statuses()).toEqual(['200', '200', '404', '404', '200'])
+  })
+
+  test.each([
+    ['bytes that are not HTTP', 'no HTTP'],
+    ['a head that is too long', `GET / HTTP/1.1\r\nX: ${'x'.repeat(60_000)}`],
+  ])('behind a write, %s get no refusal: it would be taken for the answer to the write', async (_name, behind) => {
+    const body = JSON.stringify({ externalId: newId() })
+    const write = line('/api/v1/discussions').replace('GET', 'POST')
+    const head = `${write}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    const { socket, text } = await open(`${head}${body}${behind}\r\n\r\n`)
+    await once(socket, 'close')
+    expect(text()).not.toMatch(/^HTTP\/1\.1 4/)
   })
 
   test.each(['/healthz', '/%'])('more than 16 of %s behind an open stream close the connection', async (path) => {

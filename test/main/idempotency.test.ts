@@ -692,7 +692,7 @@ describe('erasure', () => {
   })
 
   describe('of a mutation that selects more than it changes', () => {
-    const NAMES = ['named', 'unnamed', 'aliased', 'maybe', 'spread', 'parent', 'reaction'] as const
+    const NAMES = ['named', 'unnamed', 'aliased', 'maybe', 'spread', 'parent', 'answered', 'reaction'] as const
     const SELECTIONS: Record<(typeof NAMES)[number], string> = {
       named: 'discussion { comments { nodes { id body author { name } } } }',
       unnamed: 'discussion { comments { nodes { body author { name } } } }',
@@ -700,6 +700,7 @@ describe('erasure', () => {
       maybe: 'discussion { comments { nodes { id @skip(if: true) body author { name } } } }',
       spread: 'discussion { ...Page }',
       parent: 'comment { parent { body author { name } } }',
+      answered: 'parent { body author { name } }',
       reaction: 'comment { reactions { nodes { reader { name } } } }',
     }
     const FRAGMENTS = `fragment Page on Discussion { comments { nodes { ...Text } } }
@@ -712,7 +713,7 @@ describe('erasure', () => {
       const reply = await comment(bobs, theirs, { body: 'A reply', parentId }, 'bob')
       const reader = await service.as(`erased-${name}`)
       await service.ok('PUT', `/comments/${reply.json.id}/reaction`, { type: 'like' }, reader)
-      const field = name === 'parent' || name === 'reaction' ? 'pinComment' : 'lockDiscussion'
+      const field = ['parent', 'answered', 'reaction'].includes(name) ? 'pinComment' : 'lockDiscussion'
       const input = field === 'pinComment' ? `commentId: "${reply.json.id}"` : `discussionId: "${discussionId}"`
       const document = `mutation { done: ${field}(input: { ${input} }) { ${SELECTIONS[name]} } }
         ${name === 'spread' ? FRAGMENTS : ''}`

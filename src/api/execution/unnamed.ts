@@ -14,15 +14,17 @@ import { schema } from './schema.ts'
 const WITHOUT_ID: ReadonlySet<string> = new Set(['HeldReaction', 'ReceivedReport'])
 const WITH_ID: ReadonlySet<string> = new Set(['Comment', 'Reader'])
 
+const isPayload = ({ name }: { name: string }): boolean => name.endsWith('Payload')
+
 /**
  * The fields that lead to readers or their content. What a mutation itself answers is named by the
- * ids in the request, and the author of a comment by the comment's id.
+ * ids in the request, but for the parent of its comment; the author of a comment is named by the
+ * comment's id.
  */
 const PERSONAL: ReadonlySet<AnyField> = new Set(
   Object.values(schema.getTypeMap())
     .filter(isObjectType)
-    .filter(({ name }) => !name.endsWith('Payload'))
-    .flatMap((type) => Object.values(type.getFields()))
+    .flatMap((of) => Object.values(of.getFields()).filter(({ name }) => name === 'parent' || !isPayload(of)))
     .filter(({ name, type }) => {
       const { name: of } = getNamedType(type)
       return name !== 'author' && (WITH_ID.has(of) || WITHOUT_ID.has(of))

@@ -8,7 +8,7 @@ import { invalid, ServiceError } from '../../core/errors.ts'
 import { troubleOf } from '../../core/outage.ts'
 import { admitConnection } from '../../live/admission.ts'
 import { hubOf } from '../../live/hub.ts'
-import { headersOf } from '../../live/streams/outlet.ts'
+import { headersOf, STREAM_HEADERS } from '../../live/streams/outlet.ts'
 import { SourceStream } from '../../live/source-stream.ts'
 import { maskResult, toServiceError } from '../execution/errors.ts'
 import { asksFor } from '../execution/params.ts'
@@ -113,12 +113,18 @@ export function createEventStreams(app: App): EventStreams {
     const request = sseRequest(operation, place)
     const isNew = operation.method === 'POST'
     const run = () => handle(request)
-    const running = isNew ? shared.runInTurn(run) : shared.run(run)
-    const [body, { status, headers = {}, ...init }] = await running.catch(async (error: unknown) => {
+    const operationId = idOf(operation)
+    if (operation.method === 'DELETE') shared.giveUp(operationId)
+    const turn = { operationId, isGone: ctx.app.isGone }
+    const running = isNew ? shared.runInTurn(turn, run) : shared.run(run)
+    const answer = await running.catch(async (error: unknown) => {
       // The library would keep its id, and refuse a second try.
       if (isNew) await handle(sseRequest(endingOf(operation), place))
       throw error
     })
+    // As the library answers an operation that is ended while it begins.
+    if (answer === null) return { status: 204, headers: {}, body: null }
+    const [body, { status, headers = {}, ...init }] = answer
     if (status >= 400) throw refusalOf(request, { status, headers, ...init })
     return { status, headers, body: typeof body === 'string' ? body : null }
   }
@@ -196,12 +202,10 @@ export function createEventStreams(app: App): EventStreams {
         .headers(init.headers ?? {})
         .send(body)
     }
-    const response = beginStream(reply, init.status, init.headers ?? {})
-    const onTaken = (chunk: string | Uint8Array): void => {
-      if (isResult(chunk)) place.shared.gate.leave()
-    }
-    void pump(response, body, { onTaken, onStall, onError }).finally(() => place.shared.close())
-    return reply
+    // One result, with the bounds of other answers: those of streams are for what goes on.
+    let frames = ''
+    for await (const chunk of body) frames += chunk
+    return reply.code(init.status).headers(STREAM_HEADERS).send(Buffer.from(frames))
   }
 
   return {
@@ -265,10 +269,16 @@ function checkOperationId({ extensions }: RequestParams): void {
   }
 }
 
-/** The request that ends an operation. */
-function endingOf({ body }: OperationRequest): OperationRequest {
+/** The id of an operation that begins or ends. */
+function idOf({ method, url, body }: OperationRequest): string {
+  if (method !== 'POST') return new URL(url, 'http://localhost/').searchParams.get('operationId') ?? ''
   const { extensions } = body as unknown as RequestParams
-  const query = new URLSearchParams({ operationId: String(extensions?.operationId) })
+  return String(extensions?.operationId ?? '')
+}
+
+/** The request that ends an operation. */
+function endingOf(operation: OperationRequest): OperationRequest {
+  const query = new URLSearchParams({ operationId: idOf(operation) })
   return { method: 'DELETE', url: `?${query.toString()}`, accept: null, body: null }
 }
 

@@ -13,6 +13,12 @@ export class BrokenOff extends Error {}
 /** How long the end of a connection waits for operations that have not been answered. */
 const SETTLE_MS = 2000
 
+/** An operation that has not begun. */
+interface Turn {
+  operationId: string
+  isGone: (() => boolean) | undefined
+}
+
 /**
  * State that the operations of one connection share: together they hold at most what one connection
  * may.
@@ -21,6 +27,7 @@ export class SharedConnection {
   readonly gate = new Gate()
   readonly backlog = new Backlog()
   readonly #sources = new Set<SourceStream<Payload>>()
+  readonly #turns = new Set<Turn>()
   #isOver = false
   #underWay = 0
   #settling: (() => void)[] = []
@@ -38,11 +45,24 @@ export class SharedConnection {
 
   /**
    * The same for an operation with a result: it begins once the client has taken earlier ones. A
-   * result may have 2 MB.
+   * result may have 2 MB. Null if it has been given up before.
    */
-  async runInTurn<T>(operation: () => Promise<T>): Promise<T> {
-    while (!this.#isOver && this.#underWay + this.gate.held >= MAX_WAITING) await this.gate.changed()
-    return this.run(operation)
+  async runInTurn<T>(turn: Turn, operation: () => Promise<T>): Promise<T | null> {
+    const isGivenUp = (): boolean => !this.#turns.has(turn) || turn.isGone?.() === true
+    const isFull = (): boolean => this.#underWay + this.gate.held >= MAX_WAITING
+    this.#turns.add(turn)
+    // Those whose clients have left would hold their requests.
+    this.gate.wake()
+    while (!this.#isOver && !isGivenUp() && isFull()) await this.gate.changed()
+    const begins = !isGivenUp()
+    this.#turns.delete(turn)
+    return begins ? this.run(operation) : null
+  }
+
+  /** The client has ended an operation, which may not have begun. */
+  giveUp(operationId: string): void {
+    for (const turn of this.#turns) if (turn.operationId === operationId) this.#turns.delete(turn)
+    this.gate.wake()
   }
 
   /**

@@ -11,6 +11,7 @@ import { cookieSetter } from './console-cookie.ts'
 import { authenticate, cameIn, credentialsOf, headerOf, type Principal, recallCaller } from './credentials.ts'
 import { countAddress, countCaller, onBudgetOf } from './limits.ts'
 import { appOf } from './requester.ts'
+import { noteTenant } from './sockets/timeouts.ts'
 import { asksBySite, siteCallerOf } from './sites/graphql.ts'
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
@@ -68,6 +69,7 @@ export function registerCaller(scope: FastifyInstance, app: App): void {
 
   function setCaller(request: FastifyRequest, reply: FastifyReply, caller: Caller | null): void {
     const isWrite = !READS.has(request.method)
+    if (caller !== null) noteTenant(reply.raw, caller.tenant.id)
     const own = caller === null ? app : appOf(app, caller.tenant, isWrite, reply)
     request.ctx = { app: traced(own, request.span), requestId: request.id, caller, address: request.ip }
   }

@@ -225,7 +225,9 @@ async function refuseMalformed(
   socket: Socket & { _httpMessage?: ServerResponse },
 ): Promise<void> {
   // After the head of an answer (by Node's own check), a second answer would become its content.
-  const isTaken = (): boolean => !socket.writable || socket._httpMessage?.headersSent === true
+  // Before it, this would be taken for the answer to a request that is whole, and may be running.
+  const isTaken = ({ _httpMessage: answer } = socket): boolean =>
+    !socket.writable || answer?.headersSent === true || answer?.req.complete === true
   // Browsers open connections ahead of need. On such a connection, a 408 would be taken for the
   // answer to its first request.
   if (error.code === 'ECONNRESET' || isTaken() || socket.bytesRead === 0) return void socket.destroy()

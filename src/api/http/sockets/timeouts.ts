@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 
 import { problemOf, ServiceError } from '../../../core/errors.ts'
+import type { Id } from '../../../core/ids.ts'
 import type { Settings } from '../../../core/settings/settings.ts'
 
 /**
@@ -73,9 +74,20 @@ interface Watched {
   isStream: boolean
 }
 
+const outOf = (response: object): Writable => {
+  const { stream, socket } = response as { stream?: Writable; socket: Writable | null }
+  return stream ?? socket ?? (response as Writable)
+}
+
+/** The tenant that has asked last on a connection, or on a stream of HTTP/2. */
+const tenants = new WeakMap<Writable, Id>()
+
+/** Says which tenant an answer is for, so that none has more unread at the cost of others. */
+export const noteTenant = (response: object, tenantId: Id): void => void tenants.set(outOf(response), tenantId)
+
 /**
- * Ends connections that have had unsent data at every check for too long; the longest first while
- * all of them have too much.
+ * Ends connections that have had unsent data at every check for too long. While all of them have
+ * too much, ends one after another of the tenant that has the most, the longest first.
  */
 class Answers {
   readonly #maxMs: number
@@ -91,8 +103,7 @@ class Answers {
   }
 
   exempt(response: ServerResponse): void {
-    const { stream, socket } = response as { stream?: Writable; socket: Writable | null }
-    const one = this.#watched.get(stream ?? socket ?? response)
+    const one = this.#watched.get(outOf(response))
     if (one === undefined) return
     one.isStream = true
     response.once('close', () => (one.isStream = false))
@@ -112,10 +123,18 @@ class Answers {
   #endSlowest(bytes: number): void {
     const slow = [...this.#watched].filter(([out, { isStream }]) => !isStream && out.writableLength > 0)
     slow.sort(([, a], [, b]) => (a.busySince ?? 0) - (b.busySince ?? 0))
-    let left = bytes
-    for (const [out, { end }] of slow) {
-      if (left <= 0) return
+    const unread = new Map<Id | undefined, number>()
+    const add = (out: Writable, length: number): void => {
+      const tenantId = tenants.get(out)
+      unread.set(tenantId, (unread.get(tenantId) ?? 0) + length)
+    }
+    for (const [out] of slow) add(out, out.writableLength)
+    for (let left = bytes; left > 0;) {
+      const most = Math.max(...unread.values())
+      const index = slow.findIndex(([out]) => unread.get(tenants.get(out)) === most)
+      const [[out, { end }]] = slow.splice(index, 1) as [[Writable, Watched]]
       left -= out.writableLength
+      add(out, -out.writableLength)
       end()
     }
   }
