@@ -571,6 +571,16 @@ describe('what fills the memory or the main thread', () => {
     expect(() => survey.setFate(key('c'), 1)).toThrow(SourceError)
   })
 
+  test('external ids that lead to each other end, whenever the tenant changes them', () => {
+    const survey = new Survey()
+    const [readerKey, commentKey] = ['r', 'c'].map((id) => keyOf('jsonl', 'item', id))
+    survey.setFate(readerKey!, 1)
+    survey.addName(readerKey!, 'reader', 'a')
+    for (const [former, now] of ['ab', 'aa', 'bc', 'ba', 'cb', 'ca']) survey.addLead('reader', former!, now!)
+    const row = { kind: 'reaction', commentKey, readerKey } as Parameters<Survey['addPair']>[0]
+    expect([survey.addPair(row), survey.addPair(row)]).toEqual([true, false])
+  })
+
   test('disqus lets deleted threads wait up to a length', async () => {
     const thread = (id: string, more: string): string =>
       `<thread dsq:id="${id}"><link>https://a.example/${id}</link>${more}</thread>`

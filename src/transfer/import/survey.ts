@@ -106,8 +106,8 @@ export class Survey {
   /** Notes that an external id leads to the reader or page that has another one now. */
   addLead(kind: 'reader' | 'discussion', former: string, now: string): void {
     const [from, to] = [this.nameOf(kind, former), this.nameOf(kind, now)]
-    // The tenant may give a page its former external id back meanwhile.
-    if (this.leadOf(to) !== from) this.names.set(from, to)
+    // The tenant may give a page its former external id back meanwhile: leads never go in a circle.
+    if (this.names.get(from) === 0 && this.leadOf(to) !== from) this.names.set(from, to)
   }
 
   /** Notes a former reader. Returns false if the file has their id or external id otherwise. */
