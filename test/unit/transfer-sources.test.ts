@@ -569,6 +569,9 @@ describe('what fills the memory or the main thread', () => {
     const key = (id: string) => keyOf('jsonl', 'reader', id)
     for (const id of ['a', 'b', 'a']) survey.setFate(key(id), 1)
     expect(() => survey.setFate(key('c'), 1)).toThrow(SourceError)
+    const pair = { kind: 'reaction', commentKey: key('a'), readerKey: key('b') } as Parameters<Survey['addPair']>[0]
+    expect(() => survey.isFirst(key('d'))).toThrow(SourceError)
+    expect(() => survey.addPair(pair)).toThrow(SourceError)
   })
 
   test('external ids that lead to each other end, whenever the tenant changes them', () => {
