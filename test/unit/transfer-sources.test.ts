@@ -1,5 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 
 import sqlite from 'node-sqlite3-wasm'
@@ -17,7 +19,7 @@ import { disqus } from '../../src/transfer/sources/disqus.ts'
 import { readBytes } from '../../src/transfer/sources/files.ts'
 import { isso } from '../../src/transfer/sources/isso.ts'
 import { jsonl } from '../../src/transfer/sources/jsonl.ts'
-import { Ids } from '../../src/transfer/sources/people.ts'
+import { Ids, Seen } from '../../src/transfer/sources/people.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
 import { SqliteFile } from '../../src/transfer/sources/sqlite.ts'
 import { Tally } from '../../src/transfer/sources/tally.ts'
@@ -562,6 +564,22 @@ describe('what fills the memory or the main thread', () => {
     for (const id of ['a', 'b', 'b', 'c', 'c', 'a']) ids.add(id)
     expect([...ids]).toEqual(['a', 'b', 'c'])
     expect(() => ids.add('x'.repeat(100))).toThrow(SourceError)
+  })
+
+  test('a source holds no long ids', () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const seen = new Seen()
+    const id = (n: number) => `${n} ${Buffer.alloc(1_000_000, 'a').toString('latin1')}`
+    const held = (): number => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const before = held()
+    const isNew = Array.from({ length: 50 }, (_, n) => seen.isNew(id(n % 30)))
+    expect((held() - before) / 1e6).toBeLessThan(10)
+    expect(isNew.lastIndexOf(true)).toBe(29)
+    expect(isNew.indexOf(false)).toBe(30)
   })
 
   test('the rehearsal of an upload holds a number of keys', () => {
