@@ -594,7 +594,7 @@ describe('what fills the memory or the main thread', () => {
 
   test('external ids that lead to each other end, whenever the tenant changes them', () => {
     const survey = new Survey()
-    const [readerKey, commentKey] = ['r', 'c'].map((id) => keyOf('jsonl', 'item', id))
+    const [readerKey, commentKey] = ['r', 'c'].map((id) => keyOf('jsonl', 'reader', id))
     survey.setFate(readerKey!, 1)
     survey.addName(readerKey!, 'reader', 'a')
     for (const [former, now] of ['ab', 'aa', 'bc', 'ba', 'cb', 'ca']) survey.addLead('reader', former!, now!)
