@@ -57,13 +57,30 @@ describeInBrowser('notifications and mentions in the widget', () => {
     const article = newArticle()
     for (let n = 0; n < 2; n++) await paper.post(article, 'ann', `Comment ${n}`)
     const ann = await paper.read(article, { as: 'ann', width: 360, query: `lang=${lang}` })
+    const isInOneLine = async (): Promise<void> => {
+      const middles = await ann.thread
+        .locator('.header h2, .header select, .bell button')
+        .evaluateAll((all) =>
+          all.map((each) => each.getBoundingClientRect()).map(({ top, height }) => top + height / 2),
+        )
+      expect(middles.length).toBe(4)
+      for (const middle of middles) expect(Math.abs(middle - middles[0]!)).toBeLessThan(8)
+      expect(await ann.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    }
+    const unread = async (answer: { count: number; hasMore: boolean }): Promise<void> => {
+      await ann.page.route('**/me/notifications/count', (route) => route.fulfill({ json: answer }))
+      await ann.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    }
+    const many = ann.thread.locator('.bell button', { hasText: '+' })
     await ann.thread.locator('.bell button').last().waitFor()
-    const middles = await ann.thread
-      .locator('.header h2, .header select, .bell button')
-      .evaluateAll((all) => all.map((each) => each.getBoundingClientRect()).map(({ top, height }) => top + height / 2))
-    expect(middles.length).toBe(4)
-    for (const middle of middles) expect(Math.abs(middle - middles[0]!)).toBeLessThan(8)
-    expect(await ann.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await isInOneLine()
+    await unread({ count: 99, hasMore: true })
+    await many.waitFor()
+    await isInOneLine()
+    await unread({ count: 0, hasMore: false })
+    await many.waitFor({ state: 'detached' })
+    await ann.thread.locator('h2 .quiet').evaluate((each) => (each.textContent = '1 234'))
+    await isInOneLine()
   })
 
   test('the list reads on, marks all as read, and leads to other pages; Escape closes it', async () => {

@@ -35,10 +35,13 @@ test.each([
   expect(pageName({ title: 'The bridge', externalId })).toBe('The bridge')
 })
 
-test('pages that have one name are told apart by the host, or by the external id', () => {
-  const [one, other] = ['one', 'other'].map((host) => ({ id: host, externalId: `https://${host}.example/caf%C3%A9` }))
-  expect(sharedNames([one!, other!], pageName)).toEqual(['/café'])
-  expect([one!, other!].map(pageNameApart)).toEqual(['one.example/café', 'other.example/café'])
+test('pages that have one name are told apart by their addresses, or by the external id', () => {
+  const addresses = ['https://one.example/', 'http://one.example/', 'https://other.example/'].map(
+    (host) => `${host}café`,
+  )
+  const pages = addresses.map((address) => ({ id: address, externalId: encodeURI(address) }))
+  expect(sharedNames(pages, pageName)).toEqual(['/café'])
+  expect(pages.map(pageNameApart)).toEqual(addresses)
   expect(pageNameApart({ title: 'The bridge', externalId: 'a-1' })).toBe('The bridge (a-1)')
   expect(pageNameApart({ title: null, externalId: '/café' })).toBe('/café')
 })

@@ -1,5 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 
 import sqlite from 'node-sqlite3-wasm'
@@ -17,7 +19,7 @@ import { disqus } from '../../src/transfer/sources/disqus.ts'
 import { readBytes } from '../../src/transfer/sources/files.ts'
 import { isso } from '../../src/transfer/sources/isso.ts'
 import { jsonl } from '../../src/transfer/sources/jsonl.ts'
-import { Ids } from '../../src/transfer/sources/people.ts'
+import { Ids, Seen } from '../../src/transfer/sources/people.ts'
 import { remark42 } from '../../src/transfer/sources/remark42.ts'
 import { SqliteFile } from '../../src/transfer/sources/sqlite.ts'
 import { Tally } from '../../src/transfer/sources/tally.ts'
@@ -564,11 +566,40 @@ describe('what fills the memory or the main thread', () => {
     expect(() => ids.add('x'.repeat(100))).toThrow(SourceError)
   })
 
+  test('a source holds no long ids', () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const seen = new Seen()
+    const id = (n: number) => `${n} ${Buffer.alloc(1_000_000, 'a').toString('latin1')}`
+    const held = (): number => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const before = held()
+    const isNew = Array.from({ length: 50 }, (_, n) => seen.isNew(id(n % 30)))
+    expect((held() - before) / 1e6).toBeLessThan(10)
+    expect(isNew.lastIndexOf(true)).toBe(29)
+    expect(isNew.indexOf(false)).toBe(30)
+  })
+
   test('the rehearsal of an upload holds a number of keys', () => {
     const survey = new Survey(2)
     const key = (id: string) => keyOf('jsonl', 'reader', id)
     for (const id of ['a', 'b', 'a']) survey.setFate(key(id), 1)
     expect(() => survey.setFate(key('c'), 1)).toThrow(SourceError)
+    const pair = { kind: 'reaction', commentKey: key('a'), readerKey: key('b') } as Parameters<Survey['addPair']>[0]
+    expect(() => survey.isFirst(key('d'))).toThrow(SourceError)
+    expect(() => survey.addPair(pair)).toThrow(SourceError)
+  })
+
+  test('external ids that lead to each other end, whenever the tenant changes them', () => {
+    const survey = new Survey()
+    const [readerKey, commentKey] = ['r', 'c'].map((id) => keyOf('jsonl', 'reader', id))
+    survey.setFate(readerKey!, 1)
+    survey.addName(readerKey!, 'reader', 'a')
+    for (const [former, now] of ['ab', 'aa', 'bc', 'ba', 'cb', 'ca']) survey.addLead('reader', former!, now!)
+    const row = { kind: 'reaction', commentKey, readerKey } as Parameters<Survey['addPair']>[0]
+    expect([survey.addPair(row), survey.addPair(row)]).toEqual([true, false])
   })
 
   test('disqus lets deleted threads wait up to a length', async () => {

@@ -32,12 +32,11 @@ export function pageName({ title, externalId }: Page): string {
 }
 
 /**
- * The name of a page beside another one that `pageName` calls the same: the path of an address has
- * its host in front, a title the external id behind it.
+ * The name of a page beside another one that `pageName` calls the same: a title has the external id
+ * behind it, and an address is shown whole. Often only `http` and `https` tell two apart.
  */
 export function pageNameApart(page: Page): string {
-  const name = pageName(page)
-  if (name === page.externalId) return name
-  const [, host, path = ''] = ADDRESS.exec(page.externalId) ?? []
-  return page.title == null && host !== undefined ? host + decoded(path) : withId(name, page)
+  const { title, externalId } = page
+  if (title != null) return withId(title, page)
+  return ADDRESS.test(externalId) ? decoded(externalId) : externalId
 }

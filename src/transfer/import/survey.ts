@@ -75,10 +75,14 @@ export class Survey {
     this.most = most
   }
 
+  private add(key: Key): { number: number; isNew: boolean } {
+    const added = this.numbers.add(key)
+    if (added.number < this.most) return added
+    throw new SourceError('it has too many items for an upload: import it at the command line')
+  }
+
   private numberOf(key: Key): number {
-    const { number } = this.numbers.add(key)
-    if (number >= this.most) throw new SourceError('it has too many items for an upload: import it at the command line')
-    return number
+    return this.add(key).number
   }
 
   private nameOf(kind: 'reader' | 'discussion', externalId: string): number {
@@ -106,8 +110,8 @@ export class Survey {
   /** Notes that an external id leads to the reader or page that has another one now. */
   addLead(kind: 'reader' | 'discussion', former: string, now: string): void {
     const [from, to] = [this.nameOf(kind, former), this.nameOf(kind, now)]
-    // The tenant may give a page its former external id back meanwhile.
-    if (this.leadOf(to) !== from) this.names.set(from, to)
+    // The tenant may give a page its former external id back meanwhile: leads never go in a circle.
+    if (this.names.get(from) === 0 && this.leadOf(to) !== from) this.names.set(from, to)
   }
 
   /** Notes a former reader. Returns false if the file has their id or external id otherwise. */
@@ -149,7 +153,7 @@ export class Survey {
 
   /** Whether this key was not asked for before. */
   isFirst(key: Key): boolean {
-    return this.numbers.add(key).isNew
+    return this.add(key).isNew
   }
 
   /** Whether a report is by the author of the comment, who cannot make one. */
@@ -162,7 +166,7 @@ export class Survey {
   addPair(row: ImportedReaction | ImportedReport): boolean {
     const { commentKey, readerKey } = row
     const [comment, reader] = [this.numberOf(commentKey), this.leadOf(this.numberOf(readerKey))]
-    return this.numbers.add(keyOf('pair', pairKindOf(row), String(comment), String(reader))).isNew
+    return this.add(keyOf('pair', pairKindOf(row), String(comment), String(reader))).isNew
   }
 
   moveOf(key: Key): Move | null {

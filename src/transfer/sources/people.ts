@@ -2,10 +2,13 @@ import { createHmac } from 'node:crypto'
 
 import { LRUCache } from 'lru-cache'
 
+import { sha256Hex } from '../../core/secrets/crypto.ts'
 import { type Found, type ReaderItem, SourceError } from '../item.ts'
 
 /** How many recent ones are remembered: one that comes again later is yielded again. */
 const REMEMBERED = 20_000
+/** Of a longer id, which no item can have, only a digest is remembered. */
+const MAX_LENGTH = 500
 
 /** Makes a reader or page that a source repeats with every comment be yielded once. */
 export class Seen {
@@ -13,8 +16,9 @@ export class Seen {
 
   /** Whether it is new, or was not seen for long. */
   isNew(id: string): boolean {
-    if (this.ids.has(id)) return false
-    this.ids.set(id, true)
+    const short = id.length > MAX_LENGTH ? sha256Hex(id) : id
+    if (this.ids.has(short)) return false
+    this.ids.set(short, true)
     return true
   }
 }
