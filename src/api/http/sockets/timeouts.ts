@@ -121,21 +121,23 @@ class Answers {
   }
 
   #endSlowest(bytes: number): void {
-    const slow = [...this.#watched].filter(([out, { isStream }]) => !isStream && out.writableLength > 0)
-    slow.sort(([, a], [, b]) => (a.busySince ?? 0) - (b.busySince ?? 0))
+    const slow = [...this.#watched]
+      .filter(([out, { isStream }]) => !isStream && out.writableLength > 0)
+      .map(([out, { busySince, end }]) => ({ tenantId: tenants.get(out), length: out.writableLength, busySince, end }))
+      .sort((a, b) => (a.busySince ?? 0) - (b.busySince ?? 0))
     const unread = new Map<Id | undefined, number>()
-    const add = (out: Writable, length: number): void => {
-      const tenantId = tenants.get(out)
-      unread.set(tenantId, (unread.get(tenantId) ?? 0) + length)
-    }
-    for (const [out] of slow) add(out, out.writableLength)
+    const add = (tenantId: Id | undefined, length: number): void =>
+      void unread.set(tenantId, (unread.get(tenantId) ?? 0) + length)
+    for (const { tenantId, length } of slow) add(tenantId, length)
     for (let left = bytes; left > 0;) {
       const most = Math.max(...unread.values())
-      const index = slow.findIndex(([out]) => unread.get(tenants.get(out)) === most)
-      const [[out, { end }]] = slow.splice(index, 1) as [[Writable, Watched]]
-      left -= out.writableLength
-      add(out, -out.writableLength)
-      end()
+      const index = slow.findIndex(({ tenantId }) => unread.get(tenantId) === most)
+      const [one] = slow.splice(index, 1)
+      if (one === undefined) return
+      left -= one.length
+      add(one.tenantId, -one.length)
+      // It may also end others, as those of one HTTP/2 connection.
+      one.end()
     }
   }
 }
