@@ -783,11 +783,10 @@ export const NOT_ASKED: Readonly<Record<string, string>> = {
   'transfer/store/named-sql.ts discussion.updateMany': 'writes a discussion that an import brings back, by its key',
   ...Object.fromEntries(
     [
-      'stored.ts importUploadPart.findUnique',
-      'watch.ts importUpload.updateMany',
       'work.ts import.findUnique',
       'work.ts importUpload.findUnique',
       'work.ts importUpload.updateMany',
+      'work.ts importUploadPart.findUnique',
     ].map((call) => [`transfer/uploads/${call}`, 'is of a worker that reads an upload: by its key']),
   ),
   'transfer/uploads/work.ts importUpload.findFirst': 'reads the one that waits longest, by an index of those that wait',
