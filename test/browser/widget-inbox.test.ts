@@ -67,17 +67,17 @@ describeInBrowser('notifications and mentions in the widget', () => {
       for (const middle of middles) expect(Math.abs(middle - middles[0]!)).toBeLessThan(8)
       expect(await ann.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     }
-    const unread = async (answer: { count: number; hasMore: boolean }): Promise<void> => {
+    const count = async (answer: { count: number; hasMore: boolean }): Promise<void> => {
       await ann.page.route('**/me/notifications/count', (route) => route.fulfill({ json: answer }))
       await ann.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     }
     const many = ann.thread.locator('.bell button', { hasText: '+' })
     await ann.thread.locator('.bell button').last().waitFor()
     await isInOneLine()
-    await unread({ count: 99, hasMore: true })
+    await count({ count: 99, hasMore: true })
     await many.waitFor()
     await isInOneLine()
-    await unread({ count: 0, hasMore: false })
+    await count({ count: 0, hasMore: false })
     await many.waitFor({ state: 'detached' })
     await ann.thread.locator('h2 .quiet').evaluate((each) => (each.textContent = '1 234'))
     await isInOneLine()

@@ -176,7 +176,7 @@ export function createEventStreams(app: App): EventStreams {
     const reservation = reservationOf(ctx, token)
     if (reservation === null) throw noStream()
     const operation = operationIn(request)
-    if (operation.method === 'POST') checkOperationId(request.body as RequestParams)
+    if (operation.method === 'POST') operationIdOf(request.body as RequestParams)
     const shared = connections.get(token)
     if (operation.accept === EVENT_STREAM) {
       if (shared !== undefined) throw notFree()
@@ -259,21 +259,22 @@ function prepareFor({ ctx, token }: Pick<SseContext, 'ctx' | 'token'>, params: R
 }
 
 /** The library makes a text of the id, whatever it is. */
-function checkOperationId({ extensions }: RequestParams): void {
+function operationIdOf({ extensions }: RequestParams): string {
   const id = extensions?.operationId ?? ''
   if (typeof id !== 'string' && typeof id !== 'number') {
     throw invalid('/extensions/operationId', 'wrong_type', 'must be a string')
   }
-  if (String(id).length > MAX_OPERATION_ID) {
+  const text = String(id)
+  if (text.length > MAX_OPERATION_ID) {
     throw invalid('/extensions/operationId', 'too_long', `must have at most ${MAX_OPERATION_ID} characters`)
   }
+  return text
 }
 
 /** The id of an operation that begins or ends. */
 function idOf({ method, url, body }: OperationRequest): string {
   if (method !== 'POST') return new URL(url, 'http://localhost/').searchParams.get('operationId') ?? ''
-  const { extensions } = body as unknown as RequestParams
-  return String(extensions?.operationId ?? '')
+  return operationIdOf(body as unknown as RequestParams)
 }
 
 /** The request that ends an operation. */
