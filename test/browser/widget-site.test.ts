@@ -155,10 +155,13 @@ describeInBrowser('the widget on a page without a backend', () => {
     expect(status).toBe(404)
 
     const window = await visit(path, await ann())
+    const stream = window.page.waitForRequest(/\/stream\//, WAIT)
     await window.write('I begin')
     await window.sees(/Ann Okafor[^]*I begin/)
     const { json } = await service.call('GET', `/discussions/by-external/${site.idOf(path)}`)
     expect(json).toMatchObject({ url: site.origin + path, title: `A page at ${path.slice(1)}` })
+    // The thread loads again once it has a discussion, with what is there by then.
+    await stream
     await site.post(path, 'I follow')
     await window.button('1 new comment').click()
     await window.sees('I follow')
